@@ -1,0 +1,46 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace xgrad {
+
+/// Base of every exception that xgrad throws. After one, tensors, parameters, buffers and `.grad`
+/// are as they were before the call. The text names the operation first, then every shape involved.
+/// Thrown itself for an argument out of its range (a negative learning rate, p = 1.5 ...).
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Shapes that do not fit together, or a dimension that does not exist.
+class ShapeError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// An element type that the operation cannot take.
+class DTypeError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A dimension or an element index out of range.
+class IndexError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Misuse of the graph: backward twice, a saved tensor changed in place, no gradient to be had.
+class GraphError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A file that is missing, malformed or does not fit. Names the file and, where it can, the offset.
+class FileError : public Error {
+ public:
+  using Error::Error;
+};
+
+}  // namespace xgrad

@@ -1,0 +1,363 @@
+#pragma once
+
+/// Every operation as a free function; most are methods of Tensor too. Shapes stand as (rows,
+/// cols),
+/// `*` for any leading dimensions. All of them are recorded, and differentiable to second order,
+/// unless "no gradient" is said.
+///
+/// Two operands are broadcast: aligned from the right, a dimension of size 1 (or absent) stretches.
+/// Mixed dtypes promote as in PyTorch. Unless said otherwise a function throws ShapeError for
+/// shapes that do not fit, IndexError for a dimension out of range, DTypeError for a dtype it
+/// cannot take.
+///
+/// Where a derivative is infinite or undefined at a point (sqrt, log, pow, division, norm, std
+/// ...), PyTorch's value stands, except that an upstream gradient of exactly 0 contributes exactly
+/// 0: the branch that `where` did not choose never poisons a gradient.
+
+#include "xgrad/tensor.hpp"
+
+namespace xgrad {
+
+// ---- arithmetic: (A), (B) -> broadcast of both
+// ---------------------------------------------------
+
+Tensor add(const Tensor& a, const Tensor& b);
+Tensor sub(const Tensor& a, const Tensor& b);
+Tensor mul(const Tensor& a, const Tensor& b);
+/// True division: integers give float32.
+Tensor div(const Tensor& a, const Tensor& b);
+/// a to the power b. Gradient by b is 0 where a is 0 and b >= 0.
+Tensor pow(const Tensor& a, const Tensor& b);
+/// The greater one; a tie gives half the gradient to each. NaN wins.
+Tensor maximum(const Tensor& a, const Tensor& b);
+Tensor minimum(const Tensor& a, const Tensor& b);
+
+Tensor add(const Tensor& a, Scalar b);
+Tensor sub(const Tensor& a, Scalar b);
+Tensor rsub(const Tensor& a, Scalar b);  ///< b - a
+Tensor mul(const Tensor& a, Scalar b);
+Tensor div(const Tensor& a, Scalar b);
+Tensor rdiv(const Tensor& a, Scalar b);  ///< b / a
+Tensor pow(const Tensor& a, Scalar exponent);
+Tensor pow(Scalar base, const Tensor& exponent);
+
+inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
+inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
+inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
+inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
+inline Tensor operator+(const Tensor& a, Scalar b) { return add(a, b); }
+inline Tensor operator-(const Tensor& a, Scalar b) { return sub(a, b); }
+inline Tensor operator*(const Tensor& a, Scalar b) { return mul(a, b); }
+inline Tensor operator/(const Tensor& a, Scalar b) { return div(a, b); }
+inline Tensor operator+(Scalar a, const Tensor& b) { return add(b, a); }
+inline Tensor operator-(Scalar a, const Tensor& b) { return rsub(b, a); }
+inline Tensor operator*(Scalar a, const Tensor& b) { return mul(b, a); }
+inline Tensor operator/(Scalar a, const Tensor& b) { return rdiv(b, a); }
+Tensor operator-(const Tensor& a);
+
+// ---- comparison: element by element, bool, no gradient
+// -------------------------------------------
+
+Tensor eq(const Tensor& a, const Tensor& b);
+Tensor ne(const Tensor& a, const Tensor& b);
+Tensor lt(const Tensor& a, const Tensor& b);
+Tensor le(const Tensor& a, const Tensor& b);
+Tensor gt(const Tensor& a, const Tensor& b);
+Tensor ge(const Tensor& a, const Tensor& b);
+Tensor eq(const Tensor& a, Scalar b);
+Tensor ne(const Tensor& a, Scalar b);
+Tensor lt(const Tensor& a, Scalar b);
+Tensor le(const Tensor& a, Scalar b);
+Tensor gt(const Tensor& a, Scalar b);
+Tensor ge(const Tensor& a, Scalar b);
+
+inline Tensor operator==(const Tensor& a, const Tensor& b) { return eq(a, b); }
+inline Tensor operator!=(const Tensor& a, const Tensor& b) { return ne(a, b); }
+inline Tensor operator<(const Tensor& a, const Tensor& b) { return lt(a, b); }
+inline Tensor operator<=(const Tensor& a, const Tensor& b) { return le(a, b); }
+inline Tensor operator>(const Tensor& a, const Tensor& b) { return gt(a, b); }
+inline Tensor operator>=(const Tensor& a, const Tensor& b) { return ge(a, b); }
+inline Tensor operator==(const Tensor& a, Scalar b) { return eq(a, b); }
+inline Tensor operator!=(const Tensor& a, Scalar b) { return ne(a, b); }
+inline Tensor operator<(const Tensor& a, Scalar b) { return lt(a, b); }
+inline Tensor operator<=(const Tensor& a, Scalar b) { return le(a, b); }
+inline Tensor operator>(const Tensor& a, Scalar b) { return gt(a, b); }
+inline Tensor operator>=(const Tensor& a, Scalar b) { return ge(a, b); }
+inline Tensor operator==(Scalar a, const Tensor& b) { return eq(b, a); }
+inline Tensor operator!=(Scalar a, const Tensor& b) { return ne(b, a); }
+inline Tensor operator<(Scalar a, const Tensor& b) { return gt(b, a); }
+inline Tensor operator<=(Scalar a, const Tensor& b) { return ge(b, a); }
+inline Tensor operator>(Scalar a, const Tensor& b) { return lt(b, a); }
+inline Tensor operator>=(Scalar a, const Tensor& b) { return le(b, a); }
+
+/// Element by element `not` of a bool tensor, no gradient.
+Tensor logical_not(const Tensor& x);
+/// Neither NaN nor infinite; bool, no gradient.
+Tensor isfinite(const Tensor& x);
+
+/// a where the condition holds, b elsewhere; all three broadcast. `condition` is bool.
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
+Tensor where(const Tensor& condition, const Tensor& a, Scalar b);
+Tensor where(const Tensor& condition, Scalar a, const Tensor& b);
+/// x with `value` where the mask (bool, broadcast to x) holds.
+Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value);
+
+// ---- functions of each element: (*) -> (*); integers give float32 unless said otherwise
+// ----------
+
+Tensor neg(const Tensor& x);    ///< keeps integers
+Tensor abs(const Tensor& x);    ///< keeps integers; gradient 0 at 0
+Tensor sign(const Tensor& x);   ///< keeps integers; gradient 0 everywhere
+Tensor floor(const Tensor& x);  ///< gradient 0 everywhere
+Tensor ceil(const Tensor& x);   ///< gradient 0 everywhere
+Tensor round(const Tensor& x);  ///< half to even; gradient 0 everywhere
+Tensor exp(const Tensor& x);
+Tensor expm1(const Tensor& x);
+Tensor log(const Tensor& x);  ///< natural; -inf at 0, NaN below
+Tensor log1p(const Tensor& x);
+Tensor sqrt(const Tensor& x);   ///< infinite slope at 0 (0 where the upstream gradient is 0)
+Tensor rsqrt(const Tensor& x);  ///< 1 / sqrt(x)
+Tensor reciprocal(const Tensor& x);
+Tensor square(const Tensor& x);
+Tensor sin(const Tensor& x);
+Tensor cos(const Tensor& x);
+Tensor tanh(const Tensor& x);
+Tensor erf(const Tensor& x);
+Tensor sigmoid(const Tensor& x);     ///< 1 / (1 + exp(-x)), without overflow
+Tensor logsigmoid(const Tensor& x);  ///< log(sigmoid(x)), without overflow
+/// max(x, 0); NaN stays NaN, and the gradient passes there; gradient 0 at 0. Keeps integers.
+Tensor relu(const Tensor& x);
+Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01);
+/// x for x > 0, alpha (exp(x) - 1) elsewhere.
+Tensor elu(const Tensor& x, double alpha = 1.0);
+Tensor silu(const Tensor& x);  ///< x sigmoid(x)
+struct GeluOptions {
+  /// "none": x (1 + erf(x / sqrt 2)) / 2; "tanh": its tanh approximation (Hendrycks, Gimpel 2016).
+  std::string approximate = "none";
+};
+Tensor gelu(const Tensor& x, GeluOptions options = {});
+/// log(1 + exp(beta x)) / beta; x itself where beta x > threshold.
+Tensor softplus(const Tensor& x, double beta = 1.0, double threshold = 20.0);
+/// Limits to [min, max]; one side may be left out (std::nullopt). The gradient passes at the
+/// bounds.
+Tensor clamp(const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> max = std::nullopt);
+
+// ---- reductions: over all elements, one dimension, a list, or `{.dim = ..., .keepdim = ...}`
+// ------ Reduced dimensions disappear, or stay with size 1 under keepdim.
+
+Tensor sum(const Tensor& x);  ///< integers and bool give int64
+Tensor sum(const Tensor& x, std::int64_t dim, bool keepdim = false);
+Tensor sum(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim = false);
+Tensor sum(const Tensor& x, ReduceOptions options);
+Tensor mean(const Tensor& x);  ///< floating point only
+Tensor mean(const Tensor& x, std::int64_t dim, bool keepdim = false);
+Tensor mean(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim = false);
+Tensor mean(const Tensor& x, ReduceOptions options);
+/// The greatest element; ties share the gradient evenly. Throws IndexError over no elements.
+Tensor amax(const Tensor& x);
+Tensor amax(const Tensor& x, std::int64_t dim, bool keepdim = false);
+Tensor amax(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim = false);
+Tensor amax(const Tensor& x, ReduceOptions options);
+Tensor amin(const Tensor& x);
+Tensor amin(const Tensor& x, std::int64_t dim, bool keepdim = false);
+Tensor amin(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim = false);
+Tensor amin(const Tensor& x, ReduceOptions options);
+
+struct VarOptions {
+  detail::ByName only_by_name = detail::ByName();
+  Dims dim{};
+  bool unbiased = true;  ///< divide by n - 1 (Bessel), else by n
+  bool keepdim = false;
+};
+/// Mean squared distance from the mean, computed in two passes.
+Tensor var(const Tensor& x, bool unbiased = true);
+Tensor var(const Tensor& x, VarOptions options);
+/// sqrt(var); gradient 0 where it is 0.
+Tensor std(const Tensor& x, bool unbiased = true);
+Tensor std(const Tensor& x, VarOptions options);
+
+struct NormOptions {
+  detail::ByName only_by_name = detail::ByName();
+  double p = 2.0;  ///< order, may be infinity
+  Dims dim{};
+  bool keepdim = false;
+};
+/// (sum |x|^p)^(1/p); gradient 0 for a zero vector.
+Tensor norm(const Tensor& x);
+Tensor norm(const Tensor& x, NormOptions options);
+
+struct ValuesAndIndices {
+  Tensor values;
+  Tensor indices;  ///< int64
+};
+/// Greatest element of all; ties share the gradient evenly.
+Tensor max(const Tensor& x);
+Tensor min(const Tensor& x);
+/// Greatest along a dimension and where it is (the first of equals); that one gets the gradient.
+ValuesAndIndices max(const Tensor& x, std::int64_t dim, bool keepdim = false);
+ValuesAndIndices min(const Tensor& x, std::int64_t dim, bool keepdim = false);
+/// Index of the greatest element, the first of equals; int64, no gradient. Without dim: in the
+/// flattened tensor.
+Tensor argmax(const Tensor& x);
+Tensor argmax(const Tensor& x, std::int64_t dim, bool keepdim = false);
+Tensor argmin(const Tensor& x);
+Tensor argmin(const Tensor& x, std::int64_t dim, bool keepdim = false);
+/// Product over all or one dimension; right where elements are 0.
+Tensor prod(const Tensor& x);
+Tensor prod(const Tensor& x, std::int64_t dim, bool keepdim = false);
+Tensor cumsum(const Tensor& x, std::int64_t dim);
+/// log(sum(exp(x))), without overflow.
+Tensor logsumexp(const Tensor& x, Dims dim, bool keepdim = false);
+
+// ---- shape
+// ---------------------------------------------------------------------------------------
+
+/// Same elements, other sizes; one of them may be -1 (inferred). Shares memory.
+Tensor reshape(const Tensor& x, Shape shape);
+/// Sizes start_dim to end_dim become one. Shares memory.
+Tensor flatten(const Tensor& x, std::int64_t start_dim = 0, std::int64_t end_dim = -1);
+Tensor transpose(const Tensor& x, std::int64_t dim0, std::int64_t dim1);
+/// Dimension i of the result is dimension dims[i] of x.
+Tensor permute(const Tensor& x, Dims dims);
+Tensor squeeze(const Tensor& x);                    ///< without all dimensions of size 1
+Tensor squeeze(const Tensor& x, std::int64_t dim);  ///< without this one, if its size is 1
+Tensor unsqueeze(const Tensor& x, std::int64_t dim);
+/// Stretches dimensions of size 1; -1 keeps a size.
+Tensor expand(const Tensor& x, Shape shape);
+Tensor repeat(const Tensor& x, Shape repeats);
+Tensor flip(const Tensor& x, Dims dims);
+/// Elements below (above) and on the given diagonal of the last two dimensions, zeros elsewhere.
+Tensor tril(const Tensor& x, std::int64_t diagonal = 0);
+Tensor triu(const Tensor& x, std::int64_t diagonal = 0);
+/// One after the other along dim; a 1-d tensor of no elements is skipped, as in PyTorch.
+Tensor cat(const std::vector<Tensor>& xs, std::int64_t dim = 0);
+/// Side by side along a new dimension.
+Tensor stack(const std::vector<Tensor>& xs, std::int64_t dim = 0);
+std::vector<Tensor> split(const Tensor& x, std::int64_t size, std::int64_t dim = 0);
+std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes,
+                          std::int64_t dim = 0);
+/// At most `chunks` pieces of equal size, the last perhaps smaller.
+std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, std::int64_t dim = 0);
+
+// ---- parts
+// ---------------------------------------------------------------------------------------
+
+/// start:stop:step as in Python; an open end is std::nullopt, step >= 1.
+struct Slice {
+  std::optional<std::int64_t> start = std::nullopt;
+  std::optional<std::int64_t> stop = std::nullopt;
+  std::int64_t step = 1;
+};
+/// The dimensions not named (`...`).
+struct Ellipsis {};
+
+/// One entry of an index: a number (drops the dimension), a Slice, an Ellipsis, std::nullopt (a new
+/// dimension of size 1), or one tensor: int64 rows to take, or a bool mask.
+class Index {
+ public:
+  enum class Kind { number, slice, ellipsis, new_axis, tensor };
+  template <std::integral I>
+  Index(I i) : kind_(Kind::number), number_(static_cast<std::int64_t>(i)) {}
+  Index(Slice slice) : kind_(Kind::slice), slice_(slice) {}
+  Index(Ellipsis) : kind_(Kind::ellipsis) {}
+  Index(std::nullopt_t) : kind_(Kind::new_axis) {}
+  Index(const Tensor& tensor) : kind_(Kind::tensor), tensor_(tensor) {}
+
+  Kind kind() const { return kind_; }
+  std::int64_t number() const { return number_; }
+  const Slice& slice() const { return slice_; }
+  const Tensor& tensor() const { return tensor_; }
+
+ private:
+  Kind kind_;
+  std::int64_t number_ = 0;
+  Slice slice_{};
+  Tensor tensor_{};
+};
+
+/// `index(x, {1, Slice{0, 4, 2}})` is Python's `x[1, 0:4:2]`.
+Tensor index(const Tensor& x, std::initializer_list<Index> index);
+Tensor select(const Tensor& x, std::int64_t dim, std::int64_t index);
+Tensor narrow(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_t length);
+/// The rows `index` (1-d int64) along dim.
+Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index);
+/// out[i][j] = x[index[i][j]][j] for dim 0, and so on; index is int64 of x's rank.
+Tensor gather(const Tensor& x, std::int64_t dim, const Tensor& index);
+
+// ---- products
+// ------------------------------------------------------------------------------------
+
+/// Matrix product in all of PyTorch's ranks: (n)(n) -> (), (n,k)(k,m) -> (n,m), (k)(k,m) -> (m),
+/// (n,k)(k) -> (n), and batches with broadcasting. Throws DTypeError for unequal dtypes.
+Tensor matmul(const Tensor& a, const Tensor& b);
+/// (b,n,k)(b,k,m) -> (b,n,m)
+Tensor bmm(const Tensor& a, const Tensor& b);
+/// (n)(m) -> (n,m)
+Tensor outer(const Tensor& a, const Tensor& b);
+/// x W^T + b: (*, in), (out, in), (out) -> (*, out); bias may be undefined. Equal dtypes only.
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
+
+// ---- softmax, normalization
+// ----------------------------------------------------------------------
+
+Tensor softmax(const Tensor& x, std::int64_t dim);      ///< exp(x) / sum(exp(x)) along dim
+Tensor log_softmax(const Tensor& x, std::int64_t dim);  ///< x - logsumexp(x) along dim
+
+/// (x - mean) / sqrt(var + eps) * weight + bias over the last dimensions, whose sizes are
+/// `normalized_shape`; var divides by n. weight and bias have that shape or are undefined.
+/// Ba, Kiros, Hinton 2016, arXiv 1607.06450.
+Tensor layer_norm(const Tensor& x, Shape normalized_shape, const Tensor& weight = {},
+                  const Tensor& bias = {}, double eps = 1e-5);
+
+struct BatchNormOptions {
+  bool training = false;
+  double momentum = 0.1;  ///< weight of the new value in the running statistics
+  double eps = 1e-5;
+};
+/// (x - mean) / sqrt(var + eps) * weight + bias per channel (dimension 1 of x: (N, C, *)).
+/// Training: mean and var (divided by n) of the batch; the running statistics, where defined, move
+/// towards mean and unbiased var (divided by n - 1). Otherwise: the running statistics are used.
+/// Throws ShapeError in training for one value per channel, Error for batch statistics that are not
+/// finite; the running statistics are unchanged then. Ioffe, Szegedy 2015, arXiv 1502.03167.
+Tensor batch_norm(const Tensor& x, Tensor running_mean, Tensor running_var,
+                  const Tensor& weight = {}, const Tensor& bias = {},
+                  BatchNormOptions options = {});
+
+/// Zeroes each element with probability p and scales the rest by 1 / (1 - p); x itself when not
+/// training. Uses the default generator.
+Tensor dropout(const Tensor& x, double p = 0.5, bool training = true);
+
+// ---- losses
+// --------------------------------------------------------------------------------------
+
+/// What a loss does with the values of the single elements.
+enum class Reduction { none, mean, sum };
+/// "none", "mean" or "sum"; throws Error for anything else.
+Reduction reduction_from(const std::string& name);
+
+/// (input - target)^2, reduced. Throws ShapeError for unequal shapes: it never broadcasts.
+Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
+
+struct CrossEntropyOptions {
+  Tensor weight = {};  ///< (C): weight of each class
+  Reduction reduction = Reduction::mean;
+  std::int64_t ignore_index = -100;  ///< targets with this value take no part
+  double label_smoothing = 0.0;      ///< share of the target spread evenly over all classes, [0, 1]
+};
+/// -log softmax(input)[target]: input (N, C), (N, C, *) or (C); target int64 classes (N), (N, *) or
+/// (), or probabilities of input's shape. The mean divides by the summed weights of the targets.
+/// Throws IndexError for a class outside [0, C), naming value and position.
+Tensor cross_entropy(const Tensor& input, const Tensor& target, CrossEntropyOptions options = {});
+
+struct NllLossOptions {
+  Tensor weight = {};
+  Reduction reduction = Reduction::mean;
+  std::int64_t ignore_index = -100;
+};
+/// -input[target] for log-probabilities: the second half of cross_entropy.
+Tensor nll_loss(const Tensor& input, const Tensor& target, NllLossOptions options = {});
+
+/// Share of the rows of `logits` (N, C) whose greatest entry is at the row's label (N), in [0, 1].
+double accuracy(const Tensor& logits, const Tensor& labels);
+
+}  // namespace xgrad

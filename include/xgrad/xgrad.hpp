@@ -1,0 +1,12 @@
+#pragma once
+
+/// Everything: `#include "xgrad/xgrad.hpp"`, `namespace xg = xgrad;`.
+
+#include "xgrad/autograd.hpp"
+#include "xgrad/dtype.hpp"
+#include "xgrad/error.hpp"
+#include "xgrad/extend.hpp"
+#include "xgrad/ops.hpp"
+#include "xgrad/random.hpp"
+#include "xgrad/shape.hpp"
+#include "xgrad/tensor.hpp"

@@ -1,0 +1,206 @@
+#include <algorithm>
+
+#include "autograd/engine.hpp"
+#include "detail/memory.hpp"
+#include "xgrad/error.hpp"
+
+namespace xgrad {
+
+namespace {
+
+std::atomic<std::int64_t> nodes_alive{0};
+
+// Lamport clock of this thread: a node made here is newer than everything made here before and than
+// its inputs, wherever those were made.
+constinit thread_local std::uint64_t newest_sequence = 0;
+
+// Nodes that died while another was being destroyed on this thread. Trivially destructible, because
+// global tensors may go after thread-locals with destructors have gone.
+struct Graveyard {
+  Node* first;
+  bool busy;
+};
+constinit thread_local Graveyard graveyard{};
+
+}  // namespace
+
+std::int64_t live_nodes() { return nodes_alive.load(std::memory_order_relaxed); }
+
+Node::Node(const char* node_name, const Tensor& output)
+    : name(node_name), shape(output.shape()), dtype(output.dtype()) {
+  nodes_alive.fetch_add(1, std::memory_order_relaxed);
+  if (detail::anomaly_mode() && !is_leaf()) extras().call_stack = detail::capture_call_stack();
+}
+
+void Node::take_place() {
+  for (const detail::Ref<Node>& edge : edges()) {
+    if (edge) newest_sequence = std::max(newest_sequence, edge->sequence);
+  }
+  sequence = ++newest_sequence;
+}
+
+Node::~Node() { nodes_alive.fetch_sub(1, std::memory_order_relaxed); }
+
+void* Node::operator new(std::size_t bytes) { return detail::allocate_small(bytes); }
+void Node::operator delete(void* block, std::size_t bytes) noexcept {
+  detail::free_small(block, bytes);
+}
+
+/// A node holds its inputs' nodes, both as edges and through saved tensors, so destroying the
+/// newest node of a long chain would recurse once per node. Instead the nodes that die inside
+/// another's destructor join a list, linked through their own memory, and the outermost call works
+/// it off.
+void Node::destroy(Node* node) noexcept {
+  node->next_dead_ = graveyard.first;
+  graveyard.first = node;
+  if (graveyard.busy) return;
+  graveyard.busy = true;
+  while (Node* dead = graveyard.first) {
+    graveyard.first = dead->next_dead_;
+    delete dead;
+  }
+  graveyard.busy = false;
+}
+
+Node::Extras& Node::extras() {
+  if (!extras_) extras_ = std::make_unique<Extras>();
+  return *extras_;
+}
+
+void Node::keep_output(const Tensor& out) {
+  const detail::TensorImpl& impl = out.impl();
+  output_ = impl.storage;
+  output_offset_ = impl.offset;
+  output_version_ = impl.storage->version;
+}
+
+namespace {
+[[noreturn]] void throw_changed(const char* op, const char* what, const Shape& shape,
+                                std::uint32_t version, std::uint32_t expected) {
+  throw GraphError(std::string(op) + ": " + what + " of shape " + shape.str() +
+                   " that backward needs was changed in place after the forward call (version " +
+                   std::to_string(version) + ", expected " + std::to_string(expected) +
+                   "). Change a clone() instead, or call backward first.");
+}
+}  // namespace
+
+Tensor Node::output() {
+  if (output_->version != output_version_) {
+    throw_changed(name, "the output", shape, output_->version, output_version_);
+  }
+  auto* impl = new detail::TensorImpl;
+  const Tensor out{detail::Ref<detail::TensorImpl>(impl)};
+  impl->dtype = dtype;
+  impl->shape = shape;
+  impl->offset = output_offset_;
+  impl->storage = output_;
+  if (is_grad_enabled()) {
+    refs.fetch_add(1, std::memory_order_relaxed);
+    impl->node = detail::Ref<Node>(this);
+  }
+  return out;
+}
+
+Saved::Saved(const Tensor& x)
+    : tensor_(x), version_(x.defined() ? x.impl().storage->version.load() : 0) {}
+
+void Saved::throw_changed() const {
+  xgrad::throw_changed(detail::current_operation(), "an input", tensor_.shape(),
+                       tensor_.impl().storage->version, version_);
+}
+
+// ---- leaves
+// --------------------------------------------------------------------------------------
+
+namespace {
+class LeafNode final : public Node {
+ public:
+  explicit LeafNode(const Tensor& x) : Node("", x) { take_place(); }
+
+ protected:
+  void apply(const Tensor&, Needs, Tensor*) override {}
+  void drop_rule() noexcept override {}
+  void drop_edges() noexcept override {}
+};
+}  // namespace
+
+detail::Ref<Node> detail::make_leaf_node(const Tensor& x) {
+  return detail::Ref<Node>(new LeafNode(x));
+}
+
+// ---- what a tensor tells of its node
+// -------------------------------------------------------------
+
+bool Tensor::is_leaf() const { return !impl().node || impl().node->is_leaf(); }
+
+std::string Tensor::grad_fn() const { return impl().node ? impl().node->name : ""; }
+
+Tensor Tensor::requires_grad_(bool on) const {
+  if (!is_leaf()) {
+    throw GraphError("requires_grad_: the tensor was made by " + grad_fn() +
+                     "; only a leaf can be switched. Use detach() for one outside the graph.");
+  }
+  if (on && !is_floating_point(dtype())) {
+    throw DTypeError(std::string("requires_grad_: only floating point tensors can require a "
+                                 "gradient, this one is ") +
+                     name(dtype()));
+  }
+  if (on && !impl().node) impl().node = detail::make_leaf_node(*this);
+  if (!on) impl().node = {};
+  return *this;
+}
+
+bool Tensor::has_grad() const {
+  return impl().node && impl().node->extras_ && impl().node->extras_->grad.defined();
+}
+
+Tensor Tensor::grad() const {
+  if (!is_leaf() && !(impl().node->extras_ && impl().node->extras_->retains_grad)) {
+    throw GraphError("grad: the tensor of shape " + shape().str() + " was made by " + grad_fn() +
+                     " and is not a leaf, so its gradient is not kept. Call retain_grad() on it "
+                     "before backward, or ask the leaf it was made from.");
+  }
+  return has_grad() ? impl().node->extras_->grad : Tensor();
+}
+
+void Tensor::set_grad(const Tensor& grad) const {
+  if (!impl().node) {
+    if (!grad.defined()) return;
+    throw GraphError("set_grad: the tensor does not require a gradient");
+  }
+  if (grad.defined() && (grad.shape() != shape() || grad.dtype() != dtype())) {
+    throw ShapeError("set_grad: the gradient is " + std::string(name(grad.dtype())) + " " +
+                     grad.shape().str() + ", the tensor " + name(dtype()) + " " + shape().str());
+  }
+  // Without history: a gradient that holds a graph that holds this tensor would never be freed.
+  impl().node->extras().grad = grad.defined() && grad.requires_grad() ? grad.detach() : grad;
+}
+
+void Tensor::retain_grad() const {
+  if (!impl().node) throw GraphError("retain_grad: the tensor does not require a gradient");
+  impl().node->extras().retains_grad = true;
+}
+
+// ---- hooks
+// ---------------------------------------------------------------------------------------
+
+HookHandle detail::add_hook(const Tensor& x, std::unique_ptr<Hook> hook) {
+  const Ref<Node>& node = x.impl().node;
+  if (!node) throw GraphError("register_hook: the tensor does not require a gradient");
+  Node::Extras& extras = node->extras();
+  hook->id = ++extras.next_hook;
+  extras.hooks.push_back(std::move(hook));
+  return HookHandle(node, extras.next_hook);
+}
+
+HookHandle::HookHandle(detail::Ref<Node> node, std::uint64_t id)
+    : node_(std::move(node)), id_(id) {}
+HookHandle::HookHandle(const HookHandle&) = default;
+HookHandle& HookHandle::operator=(const HookHandle&) = default;
+HookHandle::~HookHandle() = default;
+
+void HookHandle::remove() {
+  std::erase_if(node_->extras().hooks, [&](const auto& hook) { return hook->id == id_; });
+}
+
+}  // namespace xgrad

@@ -1,0 +1,109 @@
+#include "detail/check.hpp"
+
+#include <limits>
+
+#include "xgrad/autograd.hpp"
+
+namespace xgrad::detail {
+
+int wrap_dim(const char* op, std::int64_t dim, int rank) {
+  const std::int64_t limit = rank == 0 ? 1 : rank;
+  if (dim < -limit || dim >= limit) {
+    throw IndexError(std::string(op) + ": dim " + std::to_string(dim) + " is out of range for " +
+                     count(rank, "dimension") + ", expected " + std::to_string(-limit) + " to " +
+                     std::to_string(limit - 1));
+  }
+  return static_cast<int>(dim < 0 ? dim + limit : dim);
+}
+
+namespace {
+
+/// A dropped keepdim: `b` is one reduction of `a` along one dimension. Returns the shape with that
+/// dimension back when exactly one place for it broadcasts.
+std::string keepdim_hint(const Shape& a, const Shape& b) {
+  if (b.dim() + 1 != a.dim()) return "";
+  int places = 0;
+  Shape repaired;
+  for (int at = 0; at < a.dim(); ++at) {
+    Shape candidate;
+    for (int i = 0; i < b.dim(); ++i) {
+      if (i == at) candidate.push_back(1);
+      candidate.push_back(b[i]);
+    }
+    if (at == b.dim()) candidate.push_back(1);
+    bool exact = true;
+    for (int i = 0; i < a.dim(); ++i) exact = exact && (i == at || candidate[i] == a[i]);
+    if (exact) ++places, repaired = candidate;
+  }
+  if (places != 1) return "";
+  return " " + b.str() + " would fit as " + repaired.str() +
+         ": did you drop keepdim in a reduction?";
+}
+
+}  // namespace
+
+Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b) {
+  if (a == b) return a;
+  const int rank = std::max(a.dim(), b.dim());
+  Shape out;
+  for (int i = 0; i < rank; ++i) out.push_back(1);
+  for (int back = 1; back <= rank; ++back) {
+    const std::int64_t sa = back <= a.dim() ? a[a.dim() - back] : 1;
+    const std::int64_t sb = back <= b.dim() ? b[b.dim() - back] : 1;
+    if (sa != sb && sa != 1 && sb != 1) {
+      std::string hint = keepdim_hint(a, b);
+      if (hint.empty()) hint = keepdim_hint(b, a);
+      throw ShapeError(std::string(op) + ": shapes " + a.str() + " and " + b.str() +
+                       " do not broadcast: aligned from the right, dim -" + std::to_string(back) +
+                       " is " + std::to_string(sa) + " vs " + std::to_string(sb) + "." + hint);
+    }
+    out[rank - back] = sa == 1 ? sb : sa;
+  }
+  return out;
+}
+
+std::size_t checked_bytes(const char* op, const Shape& shape, DType dtype) {
+  constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  std::uint64_t bytes = static_cast<std::uint64_t>(itemsize(dtype));
+  bool empty = false;
+  for (std::int64_t s : shape) {
+    if (s < 0) {
+      throw ShapeError(std::string(op) + ": shape " + shape.str() + " has a negative size");
+    }
+    empty = empty || s == 0;
+  }
+  if (empty) return 0;
+  for (std::int64_t s : shape) {
+    if (bytes > most / static_cast<std::uint64_t>(s)) {
+      throw ShapeError(std::string(op) + ": shape " + shape.str() + " has too many elements");
+    }
+    bytes *= static_cast<std::uint64_t>(s);
+  }
+  return static_cast<std::size_t>(bytes);
+}
+
+void check_floating(const char* op, const Tensor& x) {
+  if (!is_floating_point(x.dtype())) {
+    throw DTypeError(std::string(op) + ": needs a floating point tensor, got " + name(x.dtype()) +
+                     " of shape " + x.shape().str() + "; convert it with to(xg::float32)");
+  }
+}
+
+void check_in_place(const char* op, const Tensor& target, const Tensor& source) {
+  if (!is_grad_enabled()) return;
+  const bool target_needs = target.requires_grad();
+  if (!target_needs && !(source.defined() && source.requires_grad())) return;
+  const std::string base(op, std::string(op).size() - (std::string(op).back() == '_' ? 1 : 0));
+  throw GraphError(
+      std::string(op) + ": the " + (target_needs ? "tensor" : "source") + " of shape " +
+      (target_needs ? target : source).shape().str() +
+      " requires a gradient, and an in-place change would be hidden from the graph. Write the "
+      "out-of-place form (x = " +
+      base + "(x, ...)), or change it inside a NoGrad scope.");
+}
+
+std::string count(std::int64_t n, const char* what) {
+  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
+
+}  // namespace xgrad::detail

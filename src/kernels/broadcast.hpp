@@ -1,0 +1,92 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "xgrad/shape.hpp"
+
+namespace xgrad::kernels {
+
+/// How N operands of different shapes walk over one output: dimensions that all of them step
+/// through alike are merged, so most cases come down to one or two long loops. A stride of 0
+/// repeats.
+template <std::size_t N>
+struct Plan {
+  int dims = 0;
+  std::array<std::int64_t, Shape::max_dims> sizes{};
+  std::array<std::array<std::int64_t, Shape::max_dims>, N> strides{};
+
+  Plan(const Shape& out, const std::array<Shape, N>& operands) {
+    std::array<std::int64_t, N> step;
+    step.fill(1);
+    // From the innermost dimension out; sizes[0] is the innermost.
+    for (int back = 1; back <= out.dim(); ++back) {
+      const std::int64_t size = out[out.dim() - back];
+      std::array<std::int64_t, N> stride{};
+      for (std::size_t k = 0; k < N; ++k) {
+        const Shape& s = operands[k];
+        const std::int64_t own = back <= s.dim() ? s[s.dim() - back] : 1;
+        stride[k] = own == 1 ? 0 : step[k];
+        step[k] *= own;
+      }
+      if (size == 1) continue;
+      bool merges = dims > 0;
+      for (std::size_t k = 0; k < N && merges; ++k) {
+        const auto last = static_cast<std::size_t>(dims - 1);
+        merges = stride[k] == strides[k][last] * sizes[last];
+      }
+      if (merges) {
+        sizes[static_cast<std::size_t>(dims - 1)] *= size;
+      } else {
+        sizes[static_cast<std::size_t>(dims)] = size;
+        for (std::size_t k = 0; k < N; ++k) strides[k][static_cast<std::size_t>(dims)] = stride[k];
+        ++dims;
+      }
+    }
+    if (dims == 0) sizes[0] = 1, dims = 1;
+  }
+
+  /// Calls row(offsets, first output element) for each run along the innermost dimension.
+  template <class Row>
+  void each_row(Row row) const {
+    std::array<std::int64_t, Shape::max_dims> at{};
+    std::array<std::int64_t, N> offset{};
+    std::int64_t rows = 1;
+    for (int d = 1; d < dims; ++d) rows *= sizes[static_cast<std::size_t>(d)];
+    for (std::int64_t r = 0; r < rows; ++r) {
+      row(offset, r * sizes[0]);
+      for (std::size_t d = 1; d < static_cast<std::size_t>(dims); ++d) {
+        for (std::size_t k = 0; k < N; ++k) offset[k] += strides[k][d];
+        if (++at[d] < sizes[d]) break;
+        for (std::size_t k = 0; k < N; ++k) offset[k] -= strides[k][d] * sizes[d];
+        at[d] = 0;
+      }
+    }
+  }
+};
+
+/// out = f(a, b), element by element along the plan.
+template <class T, class R, class F>
+void broadcast(const Plan<2>& plan, const T* a, const T* b, R* out, F f) {
+  const std::int64_t n = plan.sizes[0];
+  const bool a_moves = plan.strides[0][0] != 0;
+  const bool b_moves = plan.strides[1][0] != 0;
+  plan.each_row([&](const std::array<std::int64_t, 2>& at, std::int64_t first) {
+    const T* x = a + at[0];
+    const T* y = b + at[1];
+    R* to = out + first;
+    if (a_moves && b_moves) {
+      for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<R>(f(x[i], y[i]));
+    } else if (a_moves) {
+      const T v = *y;
+      for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<R>(f(x[i], v));
+    } else if (b_moves) {
+      const T v = *x;
+      for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<R>(f(v, y[i]));
+    } else {
+      for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<R>(f(*x, *y));
+    }
+  });
+}
+
+}  // namespace xgrad::kernels

@@ -1,0 +1,260 @@
+#include <cmath>
+
+#include "ops/elementwise.hpp"
+#include "xgrad/extend.hpp"
+
+namespace xgrad {
+
+using ops::map2;
+using ops::over;
+using ops::times;
+
+// ---- types
+// ---------------------------------------------------------------------------------------
+
+namespace {
+
+/// The higher category decides; the lower one is heard only where it is a higher kind of number.
+DType combined(std::optional<DType> higher, std::optional<DType> lower) {
+  if (!higher) return lower.value_or(float32);
+  if (!lower || is_floating_point(*higher)) return *higher;
+  if (*higher == DType::bool_ || is_floating_point(*lower)) return promote_types(*higher, *lower);
+  return *higher;
+}
+
+void no_bool(const char* op, DType type) {
+  if (type == DType::bool_) {
+    throw DTypeError(std::string(op) +
+                     ": not defined for bool tensors; convert with to(xg::int64)");
+  }
+}
+
+/// True division and the like: integers become float32.
+Tensor floating_operand(const Tensor& x, DType type) {
+  return x.to(is_floating_point(type) ? type : float32);
+}
+
+}  // namespace
+
+DType ops::result_type(const Tensor& a, const Tensor& b) {
+  if ((a.dim() == 0) == (b.dim() == 0)) return promote_types(a.dtype(), b.dtype());
+  return a.dim() == 0 ? combined(b.dtype(), a.dtype()) : combined(a.dtype(), b.dtype());
+}
+
+DType ops::result_type(const Tensor& a, Scalar b) { return combined(a.dtype(), b.dtype()); }
+
+// ---- add, sub, mul, div
+// --------------------------------------------------------------------------
+
+Tensor add(const Tensor& a, const Tensor& b) {
+  return record_broadcast(
+      map2("add", a, b, [](auto x, auto y) { return x + y; }), "AddBackward0",
+      [](const Tensor& g) { return grads(g, g); }, a, b);
+}
+
+Tensor add(const Tensor& a, Scalar b) {
+  return record_broadcast(
+      map2("add", a, b, [](auto x, auto y) { return x + y; }), "AddBackward0",
+      [](const Tensor& g) { return g; }, a);
+}
+
+Tensor sub(const Tensor& a, const Tensor& b) {
+  no_bool("sub", ops::result_type(a, b));
+  return record_broadcast(
+      map2("sub", a, b, [](auto x, auto y) { return x - y; }), "SubBackward0",
+      [](const Tensor& g, Needs needs) { return grads(g, needs[1] ? -g : Tensor()); }, a, b);
+}
+
+Tensor sub(const Tensor& a, Scalar b) {
+  no_bool("sub", ops::result_type(a, b));
+  return record_broadcast(
+      map2("sub", a, b, [](auto x, auto y) { return x - y; }), "SubBackward0",
+      [](const Tensor& g) { return g; }, a);
+}
+
+Tensor rsub(const Tensor& a, Scalar b) {
+  no_bool("rsub", ops::result_type(a, b));
+  return record_broadcast(
+      map2("rsub", a, b, [](auto x, auto y) { return y - x; }), "RsubBackward1",
+      [](const Tensor& g) { return -g; }, a);
+}
+
+Tensor mul(const Tensor& a, const Tensor& b) {
+  return record_broadcast(
+      map2("mul", a, b, [](auto x, auto y) { return x * y; }), "MulBackward0",
+      [a = save(a), b = save(b)](const Tensor& g, Needs needs) {
+        return grads(needs[0] ? g * b : Tensor(), needs[1] ? g * a : Tensor());
+      },
+      a, b);
+}
+
+Tensor mul(const Tensor& a, Scalar b) {
+  return record_broadcast(
+      map2("mul", a, b, [](auto x, auto y) { return x * y; }), "MulBackward0",
+      [b](const Tensor& g) { return g * b; }, a);
+}
+
+Tensor div(const Tensor& a, const Tensor& b) {
+  const DType type = ops::result_type(a, b);
+  Tensor out = map2("div", floating_operand(a, type), floating_operand(b, type),
+                    [](auto x, auto y) { return x / y; });
+  return record_broadcast(
+      out, "DivBackward0",
+      [a = save(a), b = save(b)](const Tensor& g, Needs needs) {
+        return grads(needs[0] ? over(g, b) : Tensor(),
+                     needs[1] ? times(g, -(div(a, b) / b)) : Tensor());
+      },
+      a, b);
+}
+
+Tensor div(const Tensor& a, Scalar b) {
+  Tensor out = map2("div", floating_operand(a, ops::result_type(a, b)), b,
+                    [](auto x, auto y) { return x / y; });
+  return record_broadcast(
+      out, "DivBackward0",
+      [b](const Tensor& g) { return over(g, full({}, b, {.dtype = g.dtype()})); }, a);
+}
+
+Tensor rdiv(const Tensor& a, Scalar b) {
+  const Tensor input = floating_operand(a, ops::result_type(a, b));
+  return record_broadcast(
+      map2("rdiv", input, b, [](auto x, auto y) { return y / x; }), "DivBackward0",
+      [a = save(a), b](const Tensor& g) { return times(g, -(rdiv(a, b) / a)); }, a);
+}
+
+Tensor neg(const Tensor& x) {
+  Tensor out = ops::map_number("neg", x, [](auto v) { return -v; });
+  return record(
+      out, "NegBackward0", [](const Tensor& g) { return -g; }, x);
+}
+Tensor operator-(const Tensor& a) { return neg(a); }
+
+// ---- pow
+// -----------------------------------------------------------------------------------------
+
+namespace {
+
+template <class T>
+T power(T base, T exponent) {
+  if constexpr (std::is_same_v<T, std::int64_t>) {
+    if (exponent < 0) {
+      throw Error("pow: an integer to a negative power; convert with to(xg::float32)");
+    }
+    T result = 1;
+    for (; exponent > 0; exponent >>= 1, base *= base) {
+      if (exponent & 1) result *= base;
+    }
+    return result;
+  } else {
+    return static_cast<T>(std::pow(base, exponent));
+  }
+}
+
+}  // namespace
+
+Tensor pow(const Tensor& a, Scalar exponent) {
+  no_bool("pow", ops::result_type(a, exponent));
+  const double e = exponent.to<double>();
+  Tensor out = map2("pow", a, exponent, [e](auto x, auto y) {
+    return e == 2 ? x * x : power(x, y);  // exact, and much faster than the general case
+  });
+  return record_broadcast(
+      out, "PowBackward0",
+      [a = save(a), e](const Tensor& g) {
+        if (e == 0) return zeros_like(g);
+        return times(g, pow(a, e - 1) * e);
+      },
+      a);
+}
+
+Tensor pow(const Tensor& a, const Tensor& b) {
+  no_bool("pow", ops::result_type(a, b));
+  Tensor out = map2("pow", a, b, [](auto x, auto y) { return power(x, y); });
+  return record_broadcast(
+      out, "PowBackward1",
+      [a = save(a), b = save(b)](const Tensor& g, const Tensor& y, Needs needs) {
+        const Tensor& base = a;
+        const Tensor& exponent = b;
+        Tensor by_base;
+        Tensor by_exponent;
+        if (needs[0]) {
+          by_base = times(g, where(exponent == 0, 0, exponent * pow(base, exponent - 1)));
+        }
+        if (needs[1]) {
+          const Tensor flat = (base == 0) * (exponent >= 0);  // 0^b does not depend on b there
+          by_exponent = times(g, where(flat, 0, y * log(base)));
+        }
+        return grads(by_base, by_exponent);
+      },
+      a, b);
+}
+
+Tensor pow(Scalar base, const Tensor& exponent) {
+  no_bool("pow", ops::result_type(exponent, base));
+  Tensor out = map2("pow", exponent, base, [](auto x, auto y) { return power(y, x); });
+  return record_broadcast(
+      out, "PowBackward1",
+      [base, exponent = save(exponent)](const Tensor& g, const Tensor& y) {
+        const double b = base.to<double>();
+        if (b != 0) return times(g, y * std::log(b));
+        return times(g, where(exponent.get() >= 0, 0, y * std::log(b)));
+      },
+      exponent);
+}
+
+// ---- maximum, minimum
+// ----------------------------------------------------------------------------
+
+namespace {
+
+/// Gradient by (a, b) of an operation that picked a where `a_wins`, and either at ties.
+auto shared_at_ties(const Tensor& g, const Tensor& a_wins, const Tensor& tie) {
+  const Tensor half = g / 2;
+  return grads(where(tie, half, where(a_wins, g, 0)), where(tie, half, where(a_wins, 0, g)));
+}
+
+}  // namespace
+
+Tensor maximum(const Tensor& a, const Tensor& b) {
+  Tensor out = map2("maximum", a, b, [](auto x, auto y) {
+    return x != x || x > y ? x : y;  // NaN wins from either side
+  });
+  return record_broadcast(
+      out, "MaximumBackward0",
+      [a = save(a), b = save(b)](const Tensor& g) { return shared_at_ties(g, ge(a, b), eq(a, b)); },
+      a, b);
+}
+
+Tensor minimum(const Tensor& a, const Tensor& b) {
+  Tensor out = map2("minimum", a, b, [](auto x, auto y) { return x != x || x < y ? x : y; });
+  return record_broadcast(
+      out, "MinimumBackward0",
+      [a = save(a), b = save(b)](const Tensor& g) { return shared_at_ties(g, le(a, b), eq(a, b)); },
+      a, b);
+}
+
+// ---- times, over
+// ---------------------------------------------------------------------------------
+
+Tensor ops::times(const Tensor& g, const Tensor& d) {
+  Tensor out = map2("times", g, d, [](auto x, auto y) { return x == 0 ? x : x * y; });
+  return record_broadcast(
+      out, "TimesBackward",
+      [g = save(g), d = save(d)](const Tensor& h, Needs needs) {
+        return grads(needs[0] ? times(h, d) : Tensor(), needs[1] ? h * g : Tensor());
+      },
+      g, d);
+}
+
+Tensor ops::over(const Tensor& g, const Tensor& d) {
+  Tensor out = map2("over", g, d, [](auto x, auto y) { return x == 0 ? x : x / y; });
+  return record_broadcast(
+      out, "OverBackward",
+      [g = save(g), d = save(d)](const Tensor& h, Needs needs) {
+        return grads(needs[0] ? over(h, d) : Tensor(),
+                     needs[1] ? times(h, -over(over(g, d), d)) : Tensor());
+      },
+      g, d);
+}
+
+}  // namespace xgrad

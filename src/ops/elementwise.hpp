@@ -1,0 +1,99 @@
+#pragma once
+
+/// The loops behind elementwise operations: `map(x, f)` and `map2(a, b, f)` compute a fresh,
+/// unrecorded tensor; f is an ordinary lambda on elements.
+
+#include <array>
+
+#include "detail/check.hpp"
+#include "detail/dispatch.hpp"
+#include "kernels/broadcast.hpp"
+#include "xgrad/tensor.hpp"
+
+namespace xgrad::ops {
+
+/// R(f(v)) for every element v of x, whose dtype is that of T.
+template <class T, class R, class F>
+Tensor map_as(const Tensor& x, F f) {
+  Tensor out = empty(x.shape(), {.dtype = dtype_of<R>});
+  const std::span<const T> from = x.data<T>();
+  R* to = out.mut<R>().data();
+  for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<R>(f(from[i]));
+  return out;
+}
+
+/// Integers as float32, floating point as it is.
+inline Tensor as_floating(const Tensor& x) {
+  return is_floating_point(x.dtype()) ? x : x.to(float32);
+}
+
+/// f for floating point elements; integers are converted to float32 first.
+template <class F>
+Tensor map_floating(const Tensor& x, F f) {
+  const Tensor input = as_floating(x);
+  return detail::dispatch_floating(input.dtype(), [&](auto t) {
+    using T = decltype(t);
+    return map_as<T, T>(input, f);
+  });
+}
+
+/// f for numbers of any kind, which it keeps; throws DTypeError for bool.
+template <class F>
+Tensor map_number(const char* op, const Tensor& x, F f) {
+  return detail::dispatch_number(op, x.dtype(), [&](auto t) {
+    using T = decltype(t);
+    return map_as<T, T>(x, f);
+  });
+}
+
+/// PyTorch's type of a result: among tensors with dimensions the greatest type wins; a 0-d tensor,
+/// and after it a C++ number, only counts where its kind (bool, integer, floating point) is higher.
+DType result_type(const Tensor& a, const Tensor& b);
+DType result_type(const Tensor& a, Scalar b);
+
+/// R(f(a, b)) for every pair of elements after broadcasting; both tensors have T's dtype.
+template <class T, class R, class F>
+Tensor map2_as(const char* op, const Tensor& a, const Tensor& b, F f) {
+  const T* from_a = a.data<T>().data();
+  const T* from_b = b.data<T>().data();
+  if (a.shape() == b.shape()) {
+    Tensor out = empty(a.shape(), {.dtype = dtype_of<R>});
+    const std::span<R> to = out.mut<R>();
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = static_cast<R>(f(from_a[i], from_b[i]));
+    return out;
+  }
+  const Shape shape = detail::broadcast_shapes(op, a.shape(), b.shape());
+  Tensor out = empty(shape, {.dtype = dtype_of<R>});
+  kernels::broadcast(kernels::Plan<2>(shape, {a.shape(), b.shape()}), from_a, from_b,
+                     out.mut<R>().data(), f);
+  return out;
+}
+
+/// f(a, b) in the common type of a and b, which numbers of that type are given back in.
+template <class F>
+Tensor map2(const char* op, const Tensor& a, const Tensor& b, F f) {
+  const DType type = result_type(a, b);
+  return detail::dispatch(type, [&](auto t) {
+    using T = decltype(t);
+    return map2_as<T, T>(op, a.to(type), b.to(type), f);
+  });
+}
+
+/// The same with a number on the right, converted to the result's type first.
+template <class F>
+Tensor map2(const char*, const Tensor& a, Scalar b, F f) {
+  const DType type = result_type(a, b);
+  return detail::dispatch(type, [&](auto t) {
+    using T = decltype(t);
+    return map_as<T, T>(a.to(type), [f, v = b.to<T>()](T x) { return f(x, v); });
+  });
+}
+
+/// g * d, but exactly 0 where g is 0, even if d is infinite or NaN: what was not chosen upstream
+/// contributes nothing. The derivative is that of the plain product, so second order stays right
+/// (masking g instead would make the Hessian of (sqrt(x) - 2)^2 at its minimum 0 instead of 1/8).
+Tensor times(const Tensor& g, const Tensor& d);
+/// g / d in the same sense.
+Tensor over(const Tensor& g, const Tensor& d);
+
+}  // namespace xgrad::ops

@@ -1,0 +1,236 @@
+#include <cmath>
+#include <cstring>
+
+#include "detail/check.hpp"
+#include "detail/dispatch.hpp"
+#include "xgrad/autograd.hpp"
+#include "xgrad/ops.hpp"
+
+namespace xgrad {
+
+namespace {
+
+DType dtype_or(const TensorOptions& options, DType otherwise) {
+  return options.dtype.value_or(otherwise);
+}
+
+Tensor finished(Tensor x, const TensorOptions& options) {
+  return options.requires_grad ? x.requires_grad_() : x;
+}
+
+/// A new tensor whose element i is value(i), a double, float or integer.
+template <class F>
+Tensor generated(Shape shape, DType dtype, const TensorOptions& options, F value) {
+  Tensor out = empty(shape, {.dtype = dtype});
+  detail::dispatch(dtype, [&](auto t) {
+    using T = decltype(t);
+    const std::span<T> to = out.mut<T>();
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      to[i] = static_cast<T>(value(static_cast<std::int64_t>(i)));
+    }
+  });
+  return finished(out, options);
+}
+
+}  // namespace
+
+Tensor empty(Shape shape, TensorOptions options) {
+  const DType dtype = dtype_or(options, float32);
+  auto* impl = new detail::TensorImpl;
+  const Tensor out{detail::Ref<detail::TensorImpl>(impl)};
+  impl->dtype = dtype;
+  impl->shape = shape;
+  impl->storage = detail::Storage::make(detail::checked_bytes("empty", shape, dtype));
+  return finished(out, options);
+}
+
+Tensor full(Shape shape, Scalar value, TensorOptions options) {
+  Tensor out = empty(shape, {.dtype = dtype_or(options, value.dtype())});
+  return finished(out.fill_(value), options);
+}
+
+Tensor zeros(Shape shape, TensorOptions options) {
+  options.dtype = dtype_or(options, float32);
+  return full(shape, 0, options);
+}
+Tensor ones(Shape shape, TensorOptions options) {
+  options.dtype = dtype_or(options, float32);
+  return full(shape, 1, options);
+}
+
+Tensor full_like(const Tensor& x, Scalar value, TensorOptions options) {
+  options.dtype = dtype_or(options, x.dtype());
+  return full(x.shape(), value, options);
+}
+Tensor zeros_like(const Tensor& x, TensorOptions options) { return full_like(x, 0, options); }
+Tensor ones_like(const Tensor& x, TensorOptions options) { return full_like(x, 1, options); }
+Tensor empty_like(const Tensor& x, TensorOptions options) {
+  options.dtype = dtype_or(options, x.dtype());
+  return empty(x.shape(), options);
+}
+
+Tensor arange(Scalar end, TensorOptions options) { return arange(0, end, 1, options); }
+
+Tensor arange(Scalar start, Scalar end, Scalar step, TensorOptions options) {
+  const double from = start.to<double>();
+  const double to = end.to<double>();
+  const double by = step.to<double>();
+  const auto text = [&] {
+    return "from " + std::to_string(from) + " to " + std::to_string(to) + " by " +
+           std::to_string(by);
+  };
+  if (by == 0 || !std::isfinite(from) || !std::isfinite(to) || !std::isfinite(by)) {
+    throw Error("arange: needs finite bounds and a step other than 0, got " + text());
+  }
+  if ((to - from) / by < 0) throw Error("arange: the step leads away from the end: " + text());
+  const double length = std::ceil((to - from) / by);
+  if (length > 1e15) throw ShapeError("arange: too many elements: " + text());
+  const auto n = static_cast<std::int64_t>(length);
+  const bool whole = !is_floating_point(start.dtype()) && !is_floating_point(end.dtype()) &&
+                     !is_floating_point(step.dtype());
+  const DType dtype = dtype_or(options, whole ? int64 : float32);
+  if (whole) {
+    const auto first = start.to<std::int64_t>();
+    const auto stride = step.to<std::int64_t>();
+    return generated(n, dtype, options, [=](std::int64_t i) { return first + i * stride; });
+  }
+  return generated(n, dtype, options,
+                   [=](std::int64_t i) { return from + static_cast<double>(i) * by; });
+}
+
+Tensor linspace(double start, double end, std::int64_t steps, TensorOptions options) {
+  if (steps < 0) {
+    throw Error("linspace: the number of steps must not be negative, got " + std::to_string(steps));
+  }
+  const DType dtype = dtype_or(options, float32);
+  return detail::dispatch(dtype, [&](auto t) {
+    // From both ends towards the middle and in the result's precision, as PyTorch does.
+    using T = std::conditional_t<std::is_same_v<decltype(t), float>, float, double>;
+    const T from = static_cast<T>(start);
+    const T to = static_cast<T>(end);
+    const T by = steps > 1 ? (to - from) / static_cast<T>(steps - 1) : T(0);
+    return generated(steps, dtype, options, [=](std::int64_t i) {
+      return i < steps / 2 || steps == 1 ? from + by * static_cast<T>(i)
+                                         : to - by * static_cast<T>(steps - 1 - i);
+    });
+  });
+}
+
+Tensor eye(std::int64_t n, std::optional<std::int64_t> m, TensorOptions options) {
+  const std::int64_t columns = m.value_or(n);
+  return generated({n, columns}, dtype_or(options, float32), options,
+                   [=](std::int64_t i) { return i / columns == i % columns ? 1 : 0; });
+}
+
+// ---- from values
+// ---------------------------------------------------------------------------------
+
+template <class T>
+Tensor detail::from_values(std::span<const T> values, const Shape& shape, TensorOptions options) {
+  const DType natural = is_floating_point(dtype_of<T>) ? float32 : dtype_of<T>;
+  return generated(shape, dtype_or(options, natural), options,
+                   [&](std::int64_t i) { return values[static_cast<std::size_t>(i)]; });
+}
+template Tensor detail::from_values(std::span<const std::int64_t>, const Shape&, TensorOptions);
+template Tensor detail::from_values(std::span<const float>, const Shape&, TensorOptions);
+template Tensor detail::from_values(std::span<const double>, const Shape&, TensorOptions);
+
+namespace {
+
+using detail::Nested;
+
+std::string described(const Nested& x) {
+  return x.is_list() ? detail::count(static_cast<std::int64_t>(x.list().size()), "value")
+                     : "a number";
+}
+
+/// Collects the numbers of a nested list and checks that every row looks like the first.
+class NestedReader {
+ public:
+  explicit NestedReader(std::initializer_list<Nested> list) {
+    shape_.push_back(static_cast<std::int64_t>(list.size()));
+    for (const Nested* at = list.begin(); at != list.end() && at->is_list();) {
+      shape_.push_back(static_cast<std::int64_t>(at->list().size()));
+      at = at->list().begin();
+      if (shape_.back() == 0) break;
+    }
+    read(list, 1);
+  }
+  const Shape& shape() const { return shape_; }
+  const std::vector<Scalar>& scalars() const { return scalars_; }
+
+ private:
+  void read(std::initializer_list<Nested> list, int depth) {
+    std::int64_t row = 0;
+    for (const Nested& x : list) {
+      const bool leaf = depth == shape_.dim();
+      if (x.is_list() == leaf ||
+          (!leaf && static_cast<std::int64_t>(x.list().size()) != shape_[depth])) {
+        throw ShapeError("tensor: ragged list: row " + path_ + std::to_string(row) + " is " +
+                         described(x) + ", row " + path_ + "0 is " + described(*list.begin()));
+      }
+      if (leaf) {
+        scalars_.push_back(x.scalar());
+      } else {
+        const std::string outer = path_;
+        path_ += std::to_string(row) + ".";
+        read(x.list(), depth + 1);
+        path_ = outer;
+      }
+      ++row;
+    }
+  }
+
+  Shape shape_;
+  std::vector<Scalar> scalars_;
+  std::string path_;
+};
+
+}  // namespace
+
+Tensor tensor(std::initializer_list<Nested> values, TensorOptions options) {
+  const NestedReader reader(values);
+  const std::vector<Scalar>& scalars = reader.scalars();
+  DType natural = scalars.empty() ? float32 : DType::bool_;
+  for (const Scalar& s : scalars) natural = promote_types(natural, s.dtype());
+  const DType dtype = dtype_or(options, natural);
+  Tensor out = empty(reader.shape(), {.dtype = dtype});
+  detail::dispatch(dtype, [&](auto t) {
+    using T = decltype(t);
+    T* to = out.mut<T>().data();
+    for (const Scalar& s : scalars) *to++ = s.to<T>();
+  });
+  return finished(out, options);
+}
+
+Tensor tensor(Scalar value, TensorOptions options) { return full({}, value, options); }
+
+// ---- comparing
+// -----------------------------------------------------------------------------------
+
+bool equal(const Tensor& a, const Tensor& b) {
+  if (a.shape() != b.shape() || a.dtype() != b.dtype()) return false;
+  return detail::dispatch(a.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const std::span<const T> x = a.data<T>();
+    const std::span<const T> y = b.data<T>();
+    return std::equal(x.begin(), x.end(), y.begin());
+  });
+}
+
+bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
+  const NoGrad no_grad;
+  const Shape shape = detail::broadcast_shapes("allclose", a.shape(), b.shape());
+  const std::vector<double> x = expand(a, shape).to_vector<double>();
+  const std::vector<double> y = expand(b, shape).to_vector<double>();
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (std::isnan(x[i]) || std::isnan(y[i])) {
+      if (!(equal_nan && std::isnan(x[i]) && std::isnan(y[i]))) return false;
+    } else if (x[i] != y[i] && !(std::abs(x[i] - y[i]) <= atol + rtol * std::abs(y[i]))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace xgrad

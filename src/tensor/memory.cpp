@@ -1,0 +1,176 @@
+#include "detail/memory.hpp"
+
+#include <array>
+#include <mutex>
+#include <new>
+
+#include "xgrad/error.hpp"
+#include "xgrad/extend.hpp"
+
+// Sanitizers find misuse of memory only if every block comes from and goes back to the system.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define XGRAD_POOLED 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define XGRAD_POOLED 0
+#endif
+#endif
+#ifndef XGRAD_POOLED
+#define XGRAD_POOLED 1
+#endif
+
+namespace xgrad {
+namespace detail {
+namespace {
+
+constexpr bool pooled = XGRAD_POOLED;
+constexpr std::align_val_t alignment{64};
+
+struct FreeBlock {
+  FreeBlock* next;
+};
+
+// ---- small blocks: one list per 64 bytes, per thread
+// ---------------------------------------------
+
+constexpr std::size_t small_step = 64;
+constexpr std::size_t small_classes = 8;     // up to 512 bytes
+constexpr std::uint32_t small_limit = 4096;  // blocks kept per class and thread
+
+// Trivially destructible, since global tensors may be freed after this thread's other
+// thread-locals.
+struct SmallLists {
+  std::array<FreeBlock*, small_classes> head;
+  std::array<std::uint32_t, small_classes> count;
+  bool opened;  // the flush at thread exit is arranged
+  bool closed;  // the thread is ending: keep nothing more
+};
+constinit thread_local SmallLists small_lists{};
+
+struct FlushAtThreadExit {
+  bool touched = false;
+  ~FlushAtThreadExit() {
+    small_lists.closed = true;
+    for (FreeBlock*& head : small_lists.head) {
+      while (head) ::operator delete(std::exchange(head, head->next), alignment);
+    }
+  }
+};
+thread_local FlushAtThreadExit flush_at_thread_exit;
+
+// ---- storages: one list per size class, shared by all threads
+// ------------------------------------
+
+constexpr std::size_t storage_limit = std::size_t{256} << 20;  // bytes kept for reuse
+
+/// Four classes per power of two, so at most a quarter of a block is unused.
+struct SizeClass {
+  std::size_t index;
+  std::size_t bytes;
+};
+SizeClass size_class(std::size_t bytes) {
+  std::size_t power = 64;
+  std::size_t index = 0;
+  while (power * 2 < bytes) power *= 2, index += 4;
+  const std::size_t step = power / 4;
+  const std::size_t steps = bytes <= power ? 0 : (bytes - power + step - 1) / step;
+  return {index + steps, power + steps * step};
+}
+
+struct StorageLists {
+  std::mutex mutex;
+  std::array<FreeBlock*, 256> head{};
+  std::size_t bytes = 0;
+};
+StorageLists& storage_lists() {
+  static StorageLists* lists = new StorageLists;  // never destroyed: global tensors may outlive it
+  return *lists;
+}
+
+std::atomic<std::int64_t> storage_bytes_alive{0};
+
+}  // namespace
+
+void* allocate_small(std::size_t bytes) {
+  const std::size_t index = (bytes + small_step - 1) / small_step - 1;
+  if (!pooled || index >= small_classes) return ::operator new(bytes, alignment);
+  if (FreeBlock* block = small_lists.head[index]) {
+    small_lists.head[index] = block->next;
+    --small_lists.count[index];
+    return block;
+  }
+  return ::operator new((index + 1) * small_step, alignment);
+}
+
+void free_small(void* block, std::size_t bytes) noexcept {
+  const std::size_t index = (bytes + small_step - 1) / small_step - 1;
+  SmallLists& lists = small_lists;
+  if (!pooled || index >= small_classes || lists.closed || lists.count[index] >= small_limit) {
+    ::operator delete(block, alignment);
+    return;
+  }
+  if (!lists.opened) {
+    lists.opened = true;
+    flush_at_thread_exit.touched = true;  // first use registers its destructor
+  }
+  lists.head[index] = new (block) FreeBlock{lists.head[index]};
+  ++lists.count[index];
+}
+
+Ref<Storage> Storage::make(std::size_t bytes) {
+  // Small ones share the lists of handles and nodes: no lock.
+  const std::size_t wanted = sizeof(Storage) + bytes;
+  void* block = nullptr;
+  if (!pooled || wanted <= small_step * small_classes) {
+    block = allocate_small(wanted);
+  } else {
+    const SizeClass cls = size_class(wanted);
+    StorageLists& lists = storage_lists();
+    {
+      const std::lock_guard lock(lists.mutex);
+      if (FreeBlock* free = lists.head[cls.index]) {
+        lists.head[cls.index] = free->next;
+        lists.bytes -= cls.bytes;
+        block = free;
+      }
+    }
+    if (!block) block = ::operator new(cls.bytes, alignment);
+  }
+  storage_bytes_alive.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+  auto* storage = new (block) Storage;
+  storage->bytes = bytes;
+  return Ref<Storage>(storage);
+}
+
+void Storage::destroy(Storage* storage) noexcept {
+  const std::size_t wanted = sizeof(Storage) + storage->bytes;
+  storage_bytes_alive.fetch_sub(static_cast<std::int64_t>(storage->bytes),
+                                std::memory_order_relaxed);
+  storage->~Storage();
+  if (!pooled || wanted <= small_step * small_classes) {
+    free_small(storage, wanted);
+    return;
+  }
+  const SizeClass cls = size_class(wanted);
+  StorageLists& lists = storage_lists();
+  {
+    const std::lock_guard lock(lists.mutex);
+    if (lists.bytes + cls.bytes <= storage_limit) {
+      lists.head[cls.index] = new (storage) FreeBlock{lists.head[cls.index]};
+      lists.bytes += cls.bytes;
+      return;
+    }
+  }
+  ::operator delete(storage, alignment);
+}
+
+void* TensorImpl::operator new(std::size_t bytes) { return allocate_small(bytes); }
+void TensorImpl::operator delete(void* block, std::size_t bytes) noexcept {
+  free_small(block, bytes);
+}
+
+}  // namespace detail
+
+std::int64_t live_bytes() { return detail::storage_bytes_alive.load(std::memory_order_relaxed); }
+
+}  // namespace xgrad

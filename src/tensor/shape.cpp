@@ -1,0 +1,39 @@
+#include "xgrad/shape.hpp"
+
+#include <algorithm>
+#include <ostream>
+
+#include "xgrad/error.hpp"
+
+namespace xgrad {
+
+Shape::Shape(std::span<const std::int64_t> sizes) {
+  for (std::int64_t s : sizes) push_back(s);
+}
+
+void Shape::push_back(std::int64_t size) {
+  if (dim_ == max_dims) {
+    throw ShapeError("shape: more than " + std::to_string(max_dims) + " dimensions after " + str());
+  }
+  sizes_[dim_++] = size;
+}
+
+bool Shape::operator==(const Shape& other) const {
+  return std::equal(begin(), end(), other.begin(), other.end());
+}
+
+namespace {
+std::string joined(const Shape& shape) {
+  std::string text;
+  for (std::int64_t s : shape) text += (text.empty() ? "" : ", ") + std::to_string(s);
+  return text;
+}
+}  // namespace
+
+std::string Shape::str() const { return "(" + joined(*this) + (dim_ == 1 ? ",)" : ")"); }
+
+std::ostream& operator<<(std::ostream& os, const Shape& shape) {
+  return os << "torch.Size([" << joined(shape) << "])";
+}
+
+}  // namespace xgrad

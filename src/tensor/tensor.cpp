@@ -1,0 +1,226 @@
+#include "xgrad/tensor.hpp"
+
+#include <cstring>
+
+#include "detail/check.hpp"
+#include "detail/dispatch.hpp"
+#include "ops/elementwise.hpp"
+#include "xgrad/extend.hpp"
+
+namespace xgrad {
+
+using detail::Ref;
+using detail::TensorImpl;
+
+TensorImpl::TensorImpl() noexcept = default;
+TensorImpl::~TensorImpl() = default;
+void TensorImpl::destroy(TensorImpl* impl) noexcept { delete impl; }
+
+void Tensor::throw_undefined() { throw Error("this tensor is undefined (default-constructed)"); }
+
+std::int64_t Tensor::size(std::int64_t dim) const {
+  if (this->dim() == 0) throw IndexError("size: a 0-d tensor has no dimensions");
+  return shape()[detail::wrap_dim("size", dim, shape().dim())];
+}
+
+// ---- access
+// --------------------------------------------------------------------------------------
+
+const void* Tensor::raw(DType expected) const {
+  const TensorImpl& t = impl();
+  if (t.dtype != expected) {
+    throw DTypeError(std::string("data: the tensor is ") + name(t.dtype) + ", asked for " +
+                     name(expected));
+  }
+  return t.storage->data() + t.offset * itemsize(t.dtype);
+}
+
+void* Tensor::raw_mut(DType expected) {
+  detail::check_in_place("mut", *this);
+  const void* data = raw(expected);
+  impl().storage->version.fetch_add(1, std::memory_order_relaxed);
+  return const_cast<void*>(data);
+}
+
+Scalar Tensor::item_scalar() const {
+  if (numel() != 1) {
+    throw ShapeError("item: needs exactly one element, got " + detail::count(numel(), "element") +
+                     " of shape " + shape().str());
+  }
+  return detail::dispatch(dtype(), [&](auto t) { return Scalar(data<decltype(t)>()[0]); });
+}
+
+template <class T>
+std::vector<T> Tensor::to_vector() const {
+  return detail::dispatch(dtype(), [&](auto t) {
+    const auto values = data<decltype(t)>();
+    std::vector<T> out(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) out[i] = static_cast<T>(values[i]);
+    return out;
+  });
+}
+template std::vector<bool> Tensor::to_vector<bool>() const;
+template std::vector<int> Tensor::to_vector<int>() const;
+template std::vector<std::int64_t> Tensor::to_vector<std::int64_t>() const;
+template std::vector<float> Tensor::to_vector<float>() const;
+template std::vector<double> Tensor::to_vector<double>() const;
+
+Tensor::operator bool() const {
+  if (numel() != 1) {
+    throw ShapeError("if (tensor): the truth of " + detail::count(numel(), "element") +
+                     " of shape " + shape().str() +
+                     " is ambiguous. Compare whole tensors with equal(a, b) or allclose(a, b).");
+  }
+  return item<bool>();
+}
+
+bool Tensor::sole_owner() const {
+  return impl_.unique() && impl().storage.unique() &&
+         impl().storage->bytes == static_cast<std::size_t>(numel() * itemsize(dtype()));
+}
+
+// ---- copies
+// --------------------------------------------------------------------------------------
+
+Tensor Tensor::detach() const {
+  const TensorImpl& t = impl();
+  auto* alias = new TensorImpl;
+  alias->dtype = t.dtype;
+  alias->shape = t.shape;
+  alias->offset = t.offset;
+  alias->storage = t.storage;
+  return Tensor(Ref<TensorImpl>(alias));
+}
+
+Tensor Tensor::to(DType wanted) const {
+  if (dtype() == wanted) return *this;
+  Tensor out = detail::dispatch(dtype(), [&](auto from) {
+    return detail::dispatch(wanted, [&](auto to) {
+      return ops::map_as<decltype(from), decltype(to)>(
+          *this, [](auto v) { return static_cast<decltype(to)>(v); });
+    });
+  });
+  if (!is_floating_point(wanted)) return out;  // no gradient passes through integers
+  return record(
+      out, "ToCopyBackward0", [from = dtype()](const Tensor& g) { return g.to(from); }, *this);
+}
+
+Tensor Tensor::clone() const {
+  Tensor out = empty(shape(), {.dtype = dtype()});
+  detail::dispatch(dtype(), [&](auto t) {
+    using T = decltype(t);
+    const std::span<const T> from = data<T>();
+    if (!from.empty()) std::memcpy(out.mut<T>().data(), from.data(), from.size_bytes());
+  });
+  return record(
+      out, "CloneBackward0", [](const Tensor& g) { return g; }, *this);
+}
+
+// ---- in place
+// ------------------------------------------------------------------------------------
+
+namespace {
+
+/// An in-place result keeps the target's dtype, so it must not be of a higher kind.
+void check_kind(const char* op, DType target, DType source) {
+  const auto kind = [](DType t) { return is_floating_point(t) ? 2 : t == DType::int64 ? 1 : 0; };
+  if (kind(source) > kind(target)) {
+    throw DTypeError(std::string(op) + ": a " + name(source) + " result does not fit into a " +
+                     name(target) + " tensor");
+  }
+}
+
+/// target = f(target, source) for every element, source broadcast to target's shape.
+template <class F>
+void update(const char* op, Tensor& target, const Tensor& source, F f) {
+  detail::check_in_place(op, target, source);
+  check_kind(op, target.dtype(), source.dtype());
+  const NoGrad no_grad;
+  Tensor values = (source.shape() == target.shape() ? source : expand(source, target.shape()))
+                      .to(target.dtype());
+  const TensorImpl& from_impl = values.impl();
+  if (from_impl.storage == target.impl().storage && from_impl.offset != target.impl().offset) {
+    values = values.clone();  // overlapping windows: read everything before the first write
+  }
+  detail::dispatch(target.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const T* from = values.data<T>().data();
+    const std::span<T> to = target.mut<T>();
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = static_cast<T>(f(to[i], from[i]));
+  });
+}
+
+template <class F>
+void update(const char* op, Tensor& target, Scalar scalar, F f) {
+  detail::check_in_place(op, target);
+  check_kind(op, target.dtype(), scalar.dtype());
+  const NoGrad no_grad;
+  detail::dispatch(target.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const T value = scalar.to<T>();
+    for (T& element : target.mut<T>()) element = static_cast<T>(f(element, value));
+  });
+}
+
+}  // namespace
+
+Tensor& Tensor::add_(const Tensor& other, Scalar alpha) & {
+  if (alpha.to<double>() == 1) {
+    update("add_", *this, other, [](auto a, auto b) { return a + b; });
+  } else {
+    update("add_", *this, other, [alpha](auto a, auto b) {
+      return a + static_cast<decltype(a)>(alpha.to<decltype(a)>() * b);
+    });
+  }
+  return *this;
+}
+Tensor& Tensor::add_(Scalar other) & {
+  update("add_", *this, other, [](auto a, auto b) { return a + b; });
+  return *this;
+}
+Tensor& Tensor::sub_(const Tensor& other, Scalar alpha) & {
+  update("sub_", *this, other, [alpha](auto a, auto b) {
+    return a - static_cast<decltype(a)>(alpha.to<decltype(a)>() * b);
+  });
+  return *this;
+}
+Tensor& Tensor::sub_(Scalar other) & {
+  update("sub_", *this, other, [](auto a, auto b) { return a - b; });
+  return *this;
+}
+Tensor& Tensor::mul_(const Tensor& other) & {
+  update("mul_", *this, other, [](auto a, auto b) { return a * b; });
+  return *this;
+}
+Tensor& Tensor::mul_(Scalar other) & {
+  update("mul_", *this, other, [](auto a, auto b) { return a * b; });
+  return *this;
+}
+Tensor& Tensor::div_(const Tensor& other) & {
+  check_kind("div_", dtype(), float32);  // true division
+  update("div_", *this, other, [](auto a, auto b) { return static_cast<decltype(a)>(a / b); });
+  return *this;
+}
+Tensor& Tensor::div_(Scalar other) & {
+  check_kind("div_", dtype(), float32);  // true division
+  update("div_", *this, other, [](auto a, auto b) { return static_cast<decltype(a)>(a / b); });
+  return *this;
+}
+Tensor& Tensor::zero_() & { return fill_(0); }
+Tensor& Tensor::fill_(Scalar value) & {
+  detail::check_in_place("fill_", *this);
+  const NoGrad no_grad;
+  detail::dispatch(dtype(), [&](auto t) {
+    using T = decltype(t);
+    for (T& element : mut<T>()) element = value.to<T>();
+  });
+  return *this;
+}
+Tensor& Tensor::copy_(const Tensor& source) & {
+  detail::check_in_place("copy_", *this, source);
+  const NoGrad no_grad;
+  update("copy_", *this, source.to(dtype()), [](auto, auto b) { return b; });
+  return *this;
+}
+
+}  // namespace xgrad
