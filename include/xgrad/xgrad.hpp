@@ -9,4 +9,5 @@
 #include "xgrad/ops.hpp"
 #include "xgrad/random.hpp"
 #include "xgrad/shape.hpp"
+#include "xgrad/state_dict.hpp"
 #include "xgrad/tensor.hpp"
