@@ -36,6 +36,11 @@ class Generator {
   State state_;
 };
 
+template <>
+float Generator::uniform<float>();
+template <>
+double Generator::uniform<double>();
+
 /// The generator of this thread that every random function uses. Starts from seed 0.
 Generator& default_generator();
 /// Seeds it: `torch.manual_seed`.
@@ -45,12 +50,19 @@ void manual_seed(std::uint64_t seed);
 Tensor rand(Shape shape, TensorOptions options = {});
 /// Standard normal.
 Tensor randn(Shape shape, TensorOptions options = {});
-/// int64, uniform in [low, high).
+/// int64 unless told otherwise, uniform in [low, high). Throws Error unless low < high.
 Tensor randint(std::int64_t low, std::int64_t high, Shape shape, TensorOptions options = {});
 Tensor randint(std::int64_t high, Shape shape, TensorOptions options = {});
 /// A random order of 0 .. n - 1, int64.
 Tensor randperm(std::int64_t n, TensorOptions options = {});
 Tensor rand_like(const Tensor& x, TensorOptions options = {});
 Tensor randn_like(const Tensor& x, TensorOptions options = {});
+
+/// The same from a generator of your own.
+Tensor rand(Shape shape, Generator& generator, TensorOptions options = {});
+Tensor randn(Shape shape, Generator& generator, TensorOptions options = {});
+Tensor randint(std::int64_t low, std::int64_t high, Shape shape, Generator& generator,
+               TensorOptions options = {});
+Tensor randperm(std::int64_t n, Generator& generator, TensorOptions options = {});
 
 }  // namespace xgrad
