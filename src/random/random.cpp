@@ -93,6 +93,7 @@ Tensor randint(std::int64_t low, std::int64_t high, Shape shape, Generator& gene
 }
 
 Tensor randperm(std::int64_t n, Generator& generator, TensorOptions options) {
+  if (n < 0) throw Error("randperm: n must not be negative, got " + std::to_string(n));
   Tensor x = arange(n, {.dtype = int64});
   const std::span<std::int64_t> order = x.mut<std::int64_t>();
   for (std::size_t i = 0; i + 1 < order.size(); ++i) {
