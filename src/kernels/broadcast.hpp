@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -13,7 +14,7 @@ namespace xgrad::kernels {
 template <std::size_t N>
 struct Plan {
   int dims = 0;
-  std::array<std::int64_t, Shape::max_dims> sizes{};
+  std::array<std::int64_t, Shape::max_dims> sizes{1};  // a single element is one row of 1
   std::array<std::array<std::int64_t, Shape::max_dims>, N> strides{};
 
   Plan(const Shape& out, const std::array<Shape, N>& operands) {
@@ -29,21 +30,36 @@ struct Plan {
         stride[k] = own == 1 ? 0 : step[k];
         step[k] *= own;
       }
-      if (size == 1) continue;
-      bool merges = dims > 0;
-      for (std::size_t k = 0; k < N && merges; ++k) {
-        const auto last = static_cast<std::size_t>(dims - 1);
-        merges = stride[k] == strides[k][last] * sizes[last];
-      }
-      if (merges) {
-        sizes[static_cast<std::size_t>(dims - 1)] *= size;
-      } else {
-        sizes[static_cast<std::size_t>(dims)] = size;
-        for (std::size_t k = 0; k < N; ++k) strides[k][static_cast<std::size_t>(dims)] = stride[k];
-        ++dims;
-      }
+      push(size, stride);
     }
-    if (dims == 0) sizes[0] = 1, dims = 1;
+  }
+  Plan() = default;
+
+  /// Adds the next dimension outwards, merged with the last one where all operands allow it.
+  void push(std::int64_t size, const std::array<std::int64_t, N>& stride) {
+    if (size == 1) return;
+    bool merges = dims > 0;
+    for (std::size_t k = 0; k < N && merges; ++k) {
+      const auto last = static_cast<std::size_t>(dims - 1);
+      merges = stride[k] == strides[k][last] * sizes[last];
+    }
+    if (merges) {
+      sizes[static_cast<std::size_t>(dims - 1)] *= size;
+    } else {
+      sizes[static_cast<std::size_t>(dims)] = size;
+      for (std::size_t k = 0; k < N; ++k) strides[k][static_cast<std::size_t>(dims)] = stride[k];
+      ++dims;
+    }
+  }
+
+  /// Leaves dimension d to the caller's own loop.
+  void remove(int d) {
+    const auto close_gap = [d](auto& list) {
+      std::copy(list.begin() + d + 1, list.end(), list.begin() + d);
+    };
+    close_gap(sizes);
+    for (auto& list : strides) close_gap(list);
+    --dims;
   }
 
   /// Calls row(offsets, first output element) for each run along the innermost dimension.
