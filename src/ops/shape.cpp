@@ -1,0 +1,245 @@
+#include <algorithm>
+#include <array>
+
+#include "detail/check.hpp"
+#include "detail/dispatch.hpp"
+#include "ops/window.hpp"
+#include "xgrad/extend.hpp"
+
+namespace xgrad {
+
+using detail::wrap_dim;
+using ops::Window;
+
+// ---- the same elements in other sizes: memory is shared
+// ------------------------------------------
+
+namespace {
+
+/// The shape with its -1 replaced by what is left of n elements.
+Shape inferred(const char* op, const Shape& from, Shape shape) {
+  const auto fail = [&](const std::string& why) {
+    throw ShapeError(std::string(op) + ": shape " + from.str() + " (" +
+                     detail::count(from.numel(), "element") + ") does not fit into " + shape.str() +
+                     why);
+  };
+  std::int64_t* unknown = nullptr;
+  std::int64_t known = 1;
+  for (std::int64_t& s : shape) {
+    if (s < -1) fail(": sizes must not be negative; one -1 is inferred");
+    if (s == -1 && unknown) fail(": only one size can be inferred, give the others");
+    if (s == -1) unknown = &s;
+    if (s != -1 && __builtin_mul_overflow(known, s, &known)) fail("");
+  }
+  if (unknown && known == 0) fail(": the -1 could be any size next to a 0");
+  if (unknown ? from.numel() % known != 0 : from.numel() != known) fail("");
+  if (unknown) *unknown = from.numel() / known;
+  return shape;
+}
+
+Tensor reshaped(const Tensor& x, const Shape& shape, const char* name) {
+  return record(
+      ops::alias(x, shape), name, [from = x.shape()](const Tensor& g) { return reshape(g, from); },
+      x);
+}
+
+}  // namespace
+
+Tensor reshape(const Tensor& x, Shape shape) {
+  return reshaped(x, inferred("reshape", x.shape(), shape), "ReshapeAliasBackward0");
+}
+
+Tensor Tensor::view(Shape shape) const {
+  return reshaped(*this, inferred("view", this->shape(), shape), "ViewBackward0");
+}
+
+Tensor flatten(const Tensor& x, std::int64_t start_dim, std::int64_t end_dim) {
+  const int rank = x.shape().dim();
+  const int first = wrap_dim("flatten", start_dim, rank);
+  const int last = wrap_dim("flatten", end_dim, rank);
+  if (first > last) {
+    throw ShapeError("flatten: start_dim " + std::to_string(start_dim) + " comes after end_dim " +
+                     std::to_string(end_dim) + " in shape " + x.shape().str());
+  }
+  if (first == last && rank > 0) return x;
+  Shape shape;
+  for (int d = 0; d < first; ++d) shape.push_back(x.shape()[d]);
+  shape.push_back(1);
+  for (int d = first; d <= last && rank > 0; ++d) shape[first] *= x.shape()[d];
+  for (int d = last + 1; d < rank; ++d) shape.push_back(x.shape()[d]);
+  return reshaped(x, shape, "ReshapeAliasBackward0");
+}
+
+Tensor squeeze(const Tensor& x) {
+  Shape shape;
+  for (std::int64_t s : x.shape()) {
+    if (s != 1) shape.push_back(s);
+  }
+  return reshaped(x, shape, "SqueezeBackward0");
+}
+
+Tensor squeeze(const Tensor& x, std::int64_t dim) {
+  const int at = wrap_dim("squeeze", dim, x.shape().dim());
+  Shape shape;
+  for (int d = 0; d < x.shape().dim(); ++d) {
+    if (d != at || x.shape()[d] != 1) shape.push_back(x.shape()[d]);
+  }
+  return reshaped(x, shape, "SqueezeBackward1");
+}
+
+Tensor unsqueeze(const Tensor& x, std::int64_t dim) {
+  const int at = wrap_dim("unsqueeze", dim, x.shape().dim() + 1);
+  Shape shape;
+  for (int d = 0; d <= x.shape().dim(); ++d) {
+    if (d == at) shape.push_back(1);
+    if (d < x.shape().dim()) shape.push_back(x.shape()[d]);
+  }
+  return reshaped(x, shape, "UnsqueezeBackward0");
+}
+
+// ---- the same elements in another order
+// ----------------------------------------------------------
+
+namespace {
+
+Tensor transposed(const Tensor& x, int a, int b, const char* name) {
+  Window window(x.shape());
+  if (a != b) {
+    std::swap(window.sizes[a], window.sizes[b]);
+    std::swap(window.stride(a), window.stride(b));
+  }
+  return record(
+      ops::read(x, window), name, [a, b](const Tensor& g) { return transpose(g, a, b); }, x);
+}
+
+/// The dimensions counted from the front. Throws for a repeated one.
+std::vector<int> distinct(const char* op, const Dims& dims, int rank) {
+  std::vector<int> result;
+  for (std::int64_t d : dims) {
+    const int at = wrap_dim(op, d, rank);
+    if (std::find(result.begin(), result.end(), at) != result.end()) {
+      throw ShapeError(std::string(op) + ": dim " + std::to_string(d) + " appears twice");
+    }
+    result.push_back(at);
+  }
+  return result;
+}
+
+}  // namespace
+
+Tensor transpose(const Tensor& x, std::int64_t dim0, std::int64_t dim1) {
+  const int rank = x.shape().dim();
+  return transposed(x, wrap_dim("transpose", dim0, rank), wrap_dim("transpose", dim1, rank),
+                    "TransposeBackward0");
+}
+
+Tensor Tensor::t() const {
+  if (dim() > 2) {
+    throw ShapeError("t: needs at most 2 dimensions, got shape " + shape().str() +
+                     ". transpose(-2, -1) exchanges the last two.");
+  }
+  return transposed(*this, 0, dim() == 2 ? 1 : 0, "TBackward0");
+}
+
+Tensor permute(const Tensor& x, Dims dims) {
+  const int rank = x.shape().dim();
+  const std::vector<int> order = distinct("permute", dims, rank);
+  if (static_cast<int>(order.size()) != rank) {
+    throw ShapeError("permute: " + detail::count(dims.count(), "dim") + " given for shape " +
+                     x.shape().str() + ", name each of its " + std::to_string(rank));
+  }
+  const Window all(x.shape());
+  Window window;
+  std::vector<std::int64_t> back(order.size());
+  for (int d : order) {
+    back[static_cast<std::size_t>(d)] = window.sizes.dim();
+    window.push_back(x.shape()[d], all.stride(d));
+  }
+  return record(
+      ops::read(x, window), "PermuteBackward0",
+      [back](const Tensor& g) { return permute(g, back); }, x);
+}
+
+Tensor flip(const Tensor& x, Dims dims) {
+  Window window(x.shape());
+  for (int d : distinct("flip", dims, x.shape().dim())) {
+    if (x.dim() == 0) continue;
+    window.offset += (x.shape()[d] - 1) * window.stride(d);
+    window.stride(d) = -window.stride(d);
+  }
+  return record(
+      ops::read(x, window), "FlipBackward0", [dims](const Tensor& g) { return flip(g, dims); }, x);
+}
+
+// ---- more or fewer elements
+// ----------------------------------------------------------------------
+
+Tensor expand(const Tensor& x, Shape shape) {
+  const Shape& from = x.shape();
+  const int added = shape.dim() - from.dim();
+  const Window all(from);
+  Window window;
+  const auto fail = [&](const std::string& why) {
+    throw ShapeError("expand: shape " + from.str() + " does not stretch to " + shape.str() + ": " +
+                     why);
+  };
+  if (added < 0) fail("it has more dimensions");
+  for (int d = 0; d < shape.dim(); ++d) {
+    const std::int64_t own = d < added ? 1 : from[d - added];
+    const std::int64_t wanted = shape[d] == -1 && d >= added ? own : shape[d];
+    if (wanted < 0) fail("dim " + std::to_string(d) + " has no size to keep");
+    if (own != wanted && own != 1) {
+      fail("dim " + std::to_string(d) + " is " + std::to_string(own) + ", only 1 can be stretched");
+    }
+    window.push_back(wanted, own == wanted && d >= added ? all.stride(d - added) : 0);
+  }
+  return record_broadcast(
+      ops::read(x, window), "ExpandBackward0", [](const Tensor& g) { return g; }, x);
+}
+
+namespace {
+
+/// Keeps the columns from `first(row)` up to `end(row)` of each matrix, zeros elsewhere.
+template <class First, class End>
+Tensor band(const char* op, const Tensor& x, First first, End end) {
+  const int rank = x.shape().dim();
+  if (rank < 2) {
+    throw ShapeError(std::string(op) + ": needs at least 2 dimensions, got shape " +
+                     x.shape().str());
+  }
+  const std::int64_t rows = x.shape()[rank - 2];
+  const std::int64_t columns = x.shape()[rank - 1];
+  Tensor out = zeros_like(x);
+  if (x.numel() == 0) return out;
+  detail::dispatch(x.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const T* from = x.data<T>().data();
+    T* to = out.mut<T>().data();
+    for (std::int64_t r = 0; r < x.numel() / columns; ++r, from += columns, to += columns) {
+      const std::int64_t begin = std::clamp<std::int64_t>(first(r % rows), 0, columns);
+      const std::int64_t stop = std::clamp<std::int64_t>(end(r % rows), begin, columns);
+      std::copy(from + begin, from + stop, to + begin);
+    }
+  });
+  return out;
+}
+
+}  // namespace
+
+Tensor tril(const Tensor& x, std::int64_t diagonal) {
+  return record(
+      band(
+          "tril", x, [](std::int64_t) { return std::int64_t{0}; },
+          [=](std::int64_t row) { return row + diagonal + 1; }),
+      "TrilBackward0", [diagonal](const Tensor& g) { return tril(g, diagonal); }, x);
+}
+
+Tensor triu(const Tensor& x, std::int64_t diagonal) {
+  return record(
+      band(
+          "triu", x, [=](std::int64_t row) { return row + diagonal; },
+          [columns = x.dim() > 0 ? x.size(-1) : 0](std::int64_t) { return columns; }),
+      "TriuBackward0", [diagonal](const Tensor& g) { return triu(g, diagonal); }, x);
+}
+
+}  // namespace xgrad
