@@ -1,0 +1,116 @@
+#pragma once
+
+/// Runs cases of the golden data, whose format tests/golden/README.md gives. Every kind of case is
+/// one function `void(Case&)`; what is wrong with the case is told to it.
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "xgrad/xgrad.hpp"
+
+namespace golden {
+
+namespace xg = xgrad;
+using Json = nlohmann::json;
+
+/// Thrown for an op, a module or a draw that this program does not know.
+struct Unknown {
+  std::string what;
+};
+
+class Case {
+ public:
+  Case(std::string name, const Json& data, std::filesystem::path folder, double rtol, double atol)
+      : name_(std::move(name)), data_(data), folder_(std::move(folder)), rtol_(rtol), atol_(atol) {}
+
+  const std::string& name() const { return name_; }
+  const std::filesystem::path& folder() const { return folder_; }
+  bool has(const char* key) const { return data_.contains(key) && !data_[key].is_null(); }
+  const Json& operator[](const char* key) const { return data_.at(key); }
+  /// The type of tensors that name none.
+  xg::DType dtype() const;
+  /// A tensor of the case; `values` null means all elements are `fill`.
+  xg::Tensor tensor(const Json& json) const;
+
+  /// Compares shape, dtype and values; the tolerance is the case's unless `expected` has its own.
+  void expect(const std::string& what, const xg::Tensor& got, const Json& expected);
+  void expect(const std::string& what, double got, double expected);
+  void expect_true(const std::string& what, bool holds);
+  void expect_text(const std::string& what, const std::string& got, const std::string& expected);
+  /// f must throw an xgrad::Error.
+  template <class F>
+  void expect_raises(F f) {
+    try {
+      f();
+    } catch (const xg::Error&) {
+      return;
+    }
+    fail("no error, expected one like: " + data_.value("raises", Json()).value("message", ""));
+  }
+  void fail(const std::string& line) { failures_.push_back(name_ + ": " + line); }
+
+  const std::vector<std::string>& failures() const { return failures_; }
+
+ private:
+  bool close(double got, double expected, double rtol, double atol) const;
+
+  std::string name_;
+  const Json& data_;
+  std::filesystem::path folder_;
+  double rtol_;
+  double atol_;
+  std::vector<std::string> failures_;
+};
+
+// ---- reading --------------------------------------------------------------------------------
+
+xg::DType dtype_from(const std::string& name);
+/// A number, or one of "nan", "inf", "-inf".
+double number(const Json& json);
+/// The same, keeping whole numbers whole.
+xg::Scalar scalar(const Json& json);
+xg::Shape shape_from(const Json& json);
+/// Null is all dimensions, a number one, a list several.
+xg::Dims dims_from(const Json& json);
+/// A tensor of this dtype unless it names one.
+xg::Tensor tensor_from(const Json& json, xg::DType dtype);
+/// The entry of a list whose `name` (or `input`) is this; null where there is none.
+const Json& named(const Json& list, const std::string& name);
+/// The numbers in a text, in order: "shape (3, 4)" gives 3 and 4.
+std::vector<double> numbers_in(const std::string& text);
+bool mentions(const std::string& text, const std::string& words);
+
+// ---- the kinds ------------------------------------------------------------------------------
+
+using Runner = void (*)(Case&);
+struct Kind {
+  const char* name;
+  Runner run;
+  const char* variant = nullptr;  // the field that tells cases of this kind apart in the summary
+};
+
+/// The inputs of an op, by position or by name; an absent one is undefined.
+struct Inputs {
+  std::vector<xg::Tensor> tensors;
+  std::vector<std::string> names;
+
+  const xg::Tensor& operator[](std::size_t i) const { return tensors.at(i); }
+  xg::Tensor optional(const char* name) const;
+};
+struct Op {
+  const char* name;
+  std::vector<xg::Tensor> (*call)(const Inputs& in, const Json& attrs);
+};
+/// One row per op. To add one, add its row.
+const std::vector<Op>& op_table();
+const std::vector<Op>& graph_table();
+
+void run_op(Case& c);
+void run_accumulate(Case& c);
+void run_raises(Case& c);
+void run_rng(Case& c);
+
+}  // namespace golden

@@ -1,0 +1,286 @@
+#include "golden_test/golden.hpp"
+
+/// The op table: how each op of the golden data is called.
+
+namespace golden {
+
+using xg::Tensor;
+using Outputs = std::vector<Tensor>;
+using Attrs = const Json&;
+using In = const Inputs&;
+
+namespace {
+
+std::int64_t whole(Attrs attrs, const char* key) { return attrs.at(key).get<std::int64_t>(); }
+double real(Attrs attrs, const char* key) { return number(attrs.at(key)); }
+bool flag(Attrs attrs, const char* key) { return attrs.at(key).get<bool>(); }
+xg::Dims dims(Attrs attrs, const char* key = "dim") { return dims_from(attrs.at(key)); }
+std::vector<std::int64_t> list(Attrs attrs, const char* key) { return attrs.at(key); }
+
+xg::ReduceOptions reduce(Attrs attrs) {
+  return {.dim = dims(attrs), .keepdim = flag(attrs, "keepdim")};
+}
+xg::VarOptions variance(Attrs attrs) {
+  return {
+      .dim = dims(attrs), .unbiased = flag(attrs, "unbiased"), .keepdim = flag(attrs, "keepdim")};
+}
+xg::Reduction reduction(Attrs attrs) { return xg::reduction_from(attrs.at("reduction")); }
+
+std::optional<xg::Scalar> bound(Attrs attrs, const char* key) {
+  if (attrs.at(key).is_null()) return std::nullopt;
+  return scalar(attrs.at(key));
+}
+
+/// f for all elements where `dim` is null, else along one.
+template <class All, class Along>
+Tensor along(Attrs attrs, All all, Along one) {
+  if (attrs.at("dim").is_null()) return all();
+  return one(whole(attrs, "dim"), attrs.value("keepdim", false));
+}
+
+Outputs pair(const xg::ValuesAndIndices& both) { return {both.values, both.indices}; }
+
+xg::Index index_entry(const Json& json) {
+  if (json.is_number()) return json.get<std::int64_t>();
+  xg::Slice slice;
+  if (!json.at(0).is_null()) slice.start = json[0].get<std::int64_t>();
+  if (!json.at(1).is_null()) slice.stop = json[1].get<std::int64_t>();
+  if (!json.at(2).is_null()) slice.step = json[2].get<std::int64_t>();
+  return slice;
+}
+
+Tensor sliced(const Tensor& x, const Json& json) {
+  std::vector<xg::Index> e;
+  for (const Json& entry : json) e.push_back(index_entry(entry));
+  switch (e.size()) {  // the lengths of an initializer_list are fixed at compile time
+    case 1: return index(x, {e[0]});
+    case 2: return index(x, {e[0], e[1]});
+    case 3: return index(x, {e[0], e[1], e[2]});
+    case 4: return index(x, {e[0], e[1], e[2], e[3]});
+    default: throw Unknown{"slice of " + std::to_string(e.size()) + " dimensions"};
+  }
+}
+
+}  // namespace
+
+const std::vector<Op>& op_table() {
+  static const std::vector<Op> table = {
+      // ---- arithmetic and comparison
+      {"add", [](In in, Attrs) -> Outputs { return {in[0] + in[1]}; }},
+      {"sub", [](In in, Attrs) -> Outputs { return {in[0] - in[1]}; }},
+      {"mul", [](In in, Attrs) -> Outputs { return {in[0] * in[1]}; }},
+      {"div", [](In in, Attrs) -> Outputs { return {in[0] / in[1]}; }},
+      {"pow", [](In in, Attrs) -> Outputs { return {pow(in[0], in[1])}; }},
+      {"maximum", [](In in, Attrs) -> Outputs { return {maximum(in[0], in[1])}; }},
+      {"minimum", [](In in, Attrs) -> Outputs { return {minimum(in[0], in[1])}; }},
+      {"eq", [](In in, Attrs) -> Outputs { return {in[0] == in[1]}; }},
+      {"ne", [](In in, Attrs) -> Outputs { return {in[0] != in[1]}; }},
+      {"lt", [](In in, Attrs) -> Outputs { return {in[0] < in[1]}; }},
+      {"le", [](In in, Attrs) -> Outputs { return {in[0] <= in[1]}; }},
+      {"gt", [](In in, Attrs) -> Outputs { return {in[0] > in[1]}; }},
+      {"ge", [](In in, Attrs) -> Outputs { return {in[0] >= in[1]}; }},
+      {"where", [](In in, Attrs) -> Outputs { return {where(in[0], in[1], in[2])}; }},
+      {"add_scalar",
+       [](In in, Attrs a) -> Outputs { return {in[0] + scalar(a.at("scalar"))}; }},
+      {"sub_scalar",
+       [](In in, Attrs a) -> Outputs { return {in[0] - scalar(a.at("scalar"))}; }},
+      {"mul_scalar",
+       [](In in, Attrs a) -> Outputs { return {in[0] * scalar(a.at("scalar"))}; }},
+      {"div_scalar",
+       [](In in, Attrs a) -> Outputs { return {in[0] / scalar(a.at("scalar"))}; }},
+      {"rsub_scalar",
+       [](In in, Attrs a) -> Outputs { return {scalar(a.at("scalar")) - in[0]}; }},
+      {"rdiv_scalar",
+       [](In in, Attrs a) -> Outputs { return {scalar(a.at("scalar")) / in[0]}; }},
+      {"rpow_scalar",
+       [](In in, Attrs a) -> Outputs { return {pow(scalar(a.at("scalar")), in[0])}; }},
+      {"pow_scalar",
+       [](In in, Attrs a) -> Outputs { return {pow(in[0], scalar(a.at("exponent")))}; }},
+
+      // ---- functions of each element
+      {"neg", [](In in, Attrs) -> Outputs { return {-in[0]}; }},
+      {"exp", [](In in, Attrs) -> Outputs { return {exp(in[0])}; }},
+      {"log", [](In in, Attrs) -> Outputs { return {log(in[0])}; }},
+      {"sqrt", [](In in, Attrs) -> Outputs { return {sqrt(in[0])}; }},
+      {"abs", [](In in, Attrs) -> Outputs { return {abs(in[0])}; }},
+      {"tanh", [](In in, Attrs) -> Outputs { return {tanh(in[0])}; }},
+      {"sigmoid", [](In in, Attrs) -> Outputs { return {sigmoid(in[0])}; }},
+      {"relu", [](In in, Attrs) -> Outputs { return {relu(in[0])}; }},
+      {"silu", [](In in, Attrs) -> Outputs { return {silu(in[0])}; }},
+      {"square", [](In in, Attrs) -> Outputs { return {square(in[0])}; }},
+      {"sin", [](In in, Attrs) -> Outputs { return {sin(in[0])}; }},
+      {"cos", [](In in, Attrs) -> Outputs { return {cos(in[0])}; }},
+      {"rsqrt", [](In in, Attrs) -> Outputs { return {rsqrt(in[0])}; }},
+      {"reciprocal", [](In in, Attrs) -> Outputs { return {reciprocal(in[0])}; }},
+      {"log1p", [](In in, Attrs) -> Outputs { return {log1p(in[0])}; }},
+      {"expm1", [](In in, Attrs) -> Outputs { return {expm1(in[0])}; }},
+      {"erf", [](In in, Attrs) -> Outputs { return {erf(in[0])}; }},
+      {"logsigmoid", [](In in, Attrs) -> Outputs { return {logsigmoid(in[0])}; }},
+      {"sign", [](In in, Attrs) -> Outputs { return {sign(in[0])}; }},
+      {"floor", [](In in, Attrs) -> Outputs { return {floor(in[0])}; }},
+      {"ceil", [](In in, Attrs) -> Outputs { return {ceil(in[0])}; }},
+      {"round", [](In in, Attrs) -> Outputs { return {round(in[0])}; }},
+      {"gelu",
+       [](In in, Attrs a) -> Outputs {
+         return {gelu(in[0], {.approximate = a.at("approximate")})};
+       }},
+      {"softplus",
+       [](In in, Attrs a) -> Outputs {
+         return {softplus(in[0], real(a, "beta"), real(a, "threshold"))};
+       }},
+      {"leaky_relu",
+       [](In in, Attrs a) -> Outputs { return {leaky_relu(in[0], real(a, "negative_slope"))}; }},
+      {"elu", [](In in, Attrs a) -> Outputs { return {elu(in[0], real(a, "alpha"))}; }},
+      {"clamp",
+       [](In in, Attrs a) -> Outputs { return {clamp(in[0], bound(a, "min"), bound(a, "max"))}; }},
+
+      // ---- reductions
+      {"sum", [](In in, Attrs a) -> Outputs { return {sum(in[0], reduce(a))}; }},
+      {"mean", [](In in, Attrs a) -> Outputs { return {mean(in[0], reduce(a))}; }},
+      {"amax", [](In in, Attrs a) -> Outputs { return {amax(in[0], reduce(a))}; }},
+      {"amin", [](In in, Attrs a) -> Outputs { return {amin(in[0], reduce(a))}; }},
+      {"logsumexp",
+       [](In in, Attrs a) -> Outputs {
+         return {logsumexp(in[0], dims(a), flag(a, "keepdim"))};
+       }},
+      {"var", [](In in, Attrs a) -> Outputs { return {var(in[0], variance(a))}; }},
+      {"std", [](In in, Attrs a) -> Outputs { return {xg::std(in[0], variance(a))}; }},
+      {"norm",
+       [](In in, Attrs a) -> Outputs {
+         return {norm(in[0],
+                      {.p = real(a, "p"), .dim = dims(a), .keepdim = flag(a, "keepdim")})};
+       }},
+      {"max_dim",
+       [](In in, Attrs a) { return pair(max(in[0], whole(a, "dim"), flag(a, "keepdim"))); }},
+      {"min_dim",
+       [](In in, Attrs a) { return pair(min(in[0], whole(a, "dim"), flag(a, "keepdim"))); }},
+      {"max_all", [](In in, Attrs) -> Outputs { return {max(in[0])}; }},
+      {"min_all", [](In in, Attrs) -> Outputs { return {min(in[0])}; }},
+      {"argmax",
+       [](In in, Attrs a) -> Outputs {
+         return {along(
+             a, [&] { return argmax(in[0]); },
+             [&](std::int64_t d, bool keep) { return argmax(in[0], d, keep); })};
+       }},
+      {"argmin",
+       [](In in, Attrs a) -> Outputs {
+         return {along(
+             a, [&] { return argmin(in[0]); },
+             [&](std::int64_t d, bool keep) { return argmin(in[0], d, keep); })};
+       }},
+      {"prod",
+       [](In in, Attrs a) -> Outputs {
+         return {along(
+             a, [&] { return prod(in[0]); },
+             [&](std::int64_t d, bool keep) { return prod(in[0], d, keep); })};
+       }},
+      {"cumsum", [](In in, Attrs a) -> Outputs { return {cumsum(in[0], whole(a, "dim"))}; }},
+      {"softmax", [](In in, Attrs a) -> Outputs { return {softmax(in[0], whole(a, "dim"))}; }},
+      {"log_softmax",
+       [](In in, Attrs a) -> Outputs { return {log_softmax(in[0], whole(a, "dim"))}; }},
+
+      // ---- shape
+      {"reshape", [](In in, Attrs a) -> Outputs { return {reshape(in[0], list(a, "shape"))}; }},
+      {"view", [](In in, Attrs a) -> Outputs { return {in[0].view(list(a, "shape"))}; }},
+      {"expand", [](In in, Attrs a) -> Outputs { return {expand(in[0], list(a, "shape"))}; }},
+      {"transpose",
+       [](In in, Attrs a) -> Outputs {
+         return {transpose(in[0], whole(a, "dim0"), whole(a, "dim1"))};
+       }},
+      {"permute", [](In in, Attrs a) -> Outputs { return {permute(in[0], dims(a, "dims"))}; }},
+      {"flip", [](In in, Attrs a) -> Outputs { return {flip(in[0], dims(a, "dims"))}; }},
+      {"squeeze",
+       [](In in, Attrs a) -> Outputs {
+         return {along(
+             a, [&] { return squeeze(in[0]); },
+             [&](std::int64_t d, bool) { return squeeze(in[0], d); })};
+       }},
+      {"unsqueeze",
+       [](In in, Attrs a) -> Outputs { return {unsqueeze(in[0], whole(a, "dim"))}; }},
+      {"flatten",
+       [](In in, Attrs a) -> Outputs {
+         return {flatten(in[0], whole(a, "start_dim"), whole(a, "end_dim"))};
+       }},
+      {"narrow",
+       [](In in, Attrs a) -> Outputs {
+         return {narrow(in[0], whole(a, "dim"), whole(a, "start"), whole(a, "length"))};
+       }},
+      {"select",
+       [](In in, Attrs a) -> Outputs {
+         return {select(in[0], whole(a, "dim"), whole(a, "index"))};
+       }},
+      {"repeat", [](In in, Attrs a) -> Outputs { return {repeat(in[0], list(a, "repeats"))}; }},
+      {"slice", [](In in, Attrs a) -> Outputs { return {sliced(in[0], a.at("index"))}; }},
+      {"cat", [](In in, Attrs a) -> Outputs { return {cat(in.tensors, whole(a, "dim"))}; }},
+      {"stack", [](In in, Attrs a) -> Outputs { return {stack(in.tensors, whole(a, "dim"))}; }},
+      {"split",
+       [](In in, Attrs a) -> Outputs {
+         const char* key = "split_size_or_sections";
+         if (a.at(key).is_number()) return split(in[0], whole(a, key), whole(a, "dim"));
+         return split(in[0], list(a, key), whole(a, "dim"));
+       }},
+      {"chunk",
+       [](In in, Attrs a) { return chunk(in[0], whole(a, "chunks"), whole(a, "dim")); }},
+      {"index_select",
+       [](In in, Attrs a) -> Outputs { return {index_select(in[0], whole(a, "dim"), in[1])}; }},
+      {"gather",
+       [](In in, Attrs a) -> Outputs { return {gather(in[0], whole(a, "dim"), in[1])}; }},
+      {"tril", [](In in, Attrs a) -> Outputs { return {tril(in[0], whole(a, "diagonal"))}; }},
+      {"triu", [](In in, Attrs a) -> Outputs { return {triu(in[0], whole(a, "diagonal"))}; }},
+      {"masked_fill",
+       [](In in, Attrs a) -> Outputs {
+         return {masked_fill(in[0], in[1], scalar(a.at("value")))};
+       }},
+
+      // ---- products
+      {"matmul", [](In in, Attrs) -> Outputs { return {matmul(in[0], in[1])}; }},
+      {"bmm", [](In in, Attrs) -> Outputs { return {bmm(in[0], in[1])}; }},
+      {"outer", [](In in, Attrs) -> Outputs { return {outer(in[0], in[1])}; }},
+      {"linear",
+       [](In in, Attrs) -> Outputs { return {linear(in[0], in[1], in.optional("bias"))}; }},
+
+      // ---- normalization
+      {"layer_norm",
+       [](In in, Attrs a) -> Outputs {
+         return {layer_norm(in[0], list(a, "normalized_shape"), in.optional("weight"),
+                            in.optional("bias"), real(a, "eps"))};
+       }},
+      {"batch_norm_train",
+       [](In in, Attrs a) -> Outputs {
+         return {batch_norm(in[0], {}, {}, in.optional("weight"), in.optional("bias"),
+                            {.training = true, .eps = real(a, "eps")})};
+       }},
+      {"batch_norm_eval",
+       [](In in, Attrs a) -> Outputs {
+         return {batch_norm(in[0], in.optional("running_mean"), in.optional("running_var"),
+                            in.optional("weight"), in.optional("bias"),
+                            {.training = false, .eps = real(a, "eps")})};
+       }},
+      {"dropout",
+       [](In in, Attrs a) -> Outputs {
+         return {dropout(in[0], real(a, "p"), flag(a, "training"))};
+       }},
+
+      // ---- losses
+      {"mse_loss",
+       [](In in, Attrs a) -> Outputs { return {mse_loss(in[0], in[1], reduction(a))}; }},
+      {"cross_entropy",
+       [](In in, Attrs a) -> Outputs {
+         return {cross_entropy(in[0], in[1],
+                               {.weight = in.optional("weight"),
+                                .reduction = reduction(a),
+                                .ignore_index = whole(a, "ignore_index"),
+                                .label_smoothing = real(a, "label_smoothing")})};
+       }},
+      {"nll_loss",
+       [](In in, Attrs a) -> Outputs {
+         return {nll_loss(in[0], in[1],
+                          {.weight = in.optional("weight"),
+                           .reduction = reduction(a),
+                           .ignore_index = whole(a, "ignore_index")})};
+       }},
+  };
+  return table;
+}
+
+}  // namespace golden
