@@ -59,21 +59,24 @@ Tensor add(const Tensor& a, Scalar b) {
 }
 
 Tensor sub(const Tensor& a, const Tensor& b) {
-  no_bool("sub", ops::result_type(a, b));
+  no_bool("sub", a.dtype());
+  no_bool("sub", b.dtype());
   return record_broadcast(
       map2("sub", a, b, [](auto x, auto y) { return x - y; }), "SubBackward0",
       [](const Tensor& g, Needs needs) { return grads(g, needs[1] ? -g : Tensor()); }, a, b);
 }
 
 Tensor sub(const Tensor& a, Scalar b) {
-  no_bool("sub", ops::result_type(a, b));
+  no_bool("sub", a.dtype());
+  no_bool("sub", b.dtype());
   return record_broadcast(
       map2("sub", a, b, [](auto x, auto y) { return x - y; }), "SubBackward0",
       [](const Tensor& g) { return g; }, a);
 }
 
 Tensor rsub(const Tensor& a, Scalar b) {
-  no_bool("rsub", ops::result_type(a, b));
+  no_bool("rsub", a.dtype());
+  no_bool("rsub", b.dtype());
   return record_broadcast(
       map2("rsub", a, b, [](auto x, auto y) { return y - x; }), "RsubBackward1",
       [](const Tensor& g) { return -g; }, a);

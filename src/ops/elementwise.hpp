@@ -8,7 +8,7 @@
 #include "detail/check.hpp"
 #include "detail/dispatch.hpp"
 #include "kernels/broadcast.hpp"
-#include "xgrad/tensor.hpp"
+#include "xgrad/extend.hpp"
 
 namespace xgrad::ops {
 
@@ -95,5 +95,32 @@ Tensor map2(const char*, const Tensor& a, Scalar b, F f) {
 Tensor times(const Tensor& g, const Tensor& d);
 /// g / d in the same sense.
 Tensor over(const Tensor& g, const Tensor& d);
+template <std::floating_point T>
+T times(T g, T d) {
+  return g == 0 ? g : g * d;
+}
+template <std::floating_point T>
+T over(T g, T d) {
+  return g == 0 ? g : g / d;
+}
+
+/// A reverse rule `formula(g, v)` written once, as a lambda for tensors and for numbers: while
+/// recording it runs on tensors, so that it can be differentiated again, otherwise on the elements
+/// in one pass. g and v have the same shape and floating dtype.
+template <class F>
+Tensor chain(const Tensor& g, const Tensor& v, F formula) {
+  if (is_grad_enabled()) return formula(g, v);
+  return detail::dispatch_floating(g.dtype(), [&](auto t) {
+    using T = decltype(t);
+    return map2_as<T, T>("chain", g, v, formula);
+  });
+}
+
+/// A number for such a lambda, in the precision of the other operand.
+template <std::floating_point T>
+T constant(T, double c) {
+  return static_cast<T>(c);
+}
+inline Scalar constant(const Tensor&, double c) { return c; }
 
 }  // namespace xgrad::ops
