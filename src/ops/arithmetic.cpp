@@ -210,10 +210,12 @@ Tensor pow(Scalar base, const Tensor& exponent) {
 
 namespace {
 
-/// Gradient by (a, b) of an operation that picked a where `a_wins`, and either at ties.
-auto shared_at_ties(const Tensor& g, const Tensor& a_wins, const Tensor& tie) {
-  const Tensor half = g / 2;
-  return grads(where(tie, half, where(a_wins, g, 0)), where(tie, half, where(a_wins, 0, g)));
+/// Gradient by (a, b) of an operation that chose one: half to each at a tie, and all of it to both
+/// beside a NaN, which loses to nothing.
+auto to_the_chosen(const Tensor& g, const Tensor& a_loses, const Tensor& b_loses,
+                   const Tensor& tie) {
+  const Tensor share = where(tie, g / 2, g);
+  return grads(where(a_loses, 0, share), where(b_loses, 0, share));
 }
 
 }  // namespace
@@ -224,7 +226,9 @@ Tensor maximum(const Tensor& a, const Tensor& b) {
   });
   return record_broadcast(
       out, "MaximumBackward0",
-      [a = save(a), b = save(b)](const Tensor& g) { return shared_at_ties(g, ge(a, b), eq(a, b)); },
+      [a = save(a), b = save(b)](const Tensor& g) {
+        return to_the_chosen(g, lt(a, b), gt(a, b), eq(a, b));
+      },
       a, b);
 }
 
@@ -232,7 +236,9 @@ Tensor minimum(const Tensor& a, const Tensor& b) {
   Tensor out = map2("minimum", a, b, [](auto x, auto y) { return x != x || x < y ? x : y; });
   return record_broadcast(
       out, "MinimumBackward0",
-      [a = save(a), b = save(b)](const Tensor& g) { return shared_at_ties(g, le(a, b), eq(a, b)); },
+      [a = save(a), b = save(b)](const Tensor& g) {
+        return to_the_chosen(g, gt(a, b), lt(a, b), eq(a, b));
+      },
       a, b);
 }
 
