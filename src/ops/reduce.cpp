@@ -1,0 +1,238 @@
+#include "ops/reduce.hpp"
+
+#include <limits>
+
+namespace xgrad {
+
+using ops::all_axes;
+using ops::Axes;
+using ops::axes_of;
+using ops::Grouped;
+using ops::grouped;
+using ops::reduced_count;
+using ops::reduced_shape;
+using ops::spread;
+
+// ---- dimensions
+// ----------------------------------------------------------------------------------
+
+namespace {
+
+bool has(Axes axes, int d) { return ((axes >> d) & 1U) != 0; }
+
+/// The braces of `sum({0, 1})`; empty ones are more often a mistake than a wish.
+Dims listed(const char* op, std::initializer_list<std::int64_t> dims) {
+  if (dims.size() == 0) {
+    throw Error(std::string(op) +
+                ": an empty list of dimensions; to reduce over all of them call " + op +
+                "() without one");
+  }
+  return dims;
+}
+
+}  // namespace
+
+Axes ops::axes_of(const char* op, const Tensor& x, const Dims& dims) {
+  Axes axes = 0;
+  for (std::int64_t dim : dims) {
+    const Axes bit = Axes{1} << detail::wrap_dim(op, dim, x.shape().dim());
+    if ((axes & bit) != 0) {
+      throw ShapeError(std::string(op) + ": dim " + std::to_string(dim) +
+                       " is named twice for shape " + x.shape().str());
+    }
+    axes |= bit;
+  }
+  return dims.count() == 0 ? all_axes(x) : axes & all_axes(x);
+}
+
+Shape ops::reduced_shape(const Shape& shape, Axes axes, bool keepdim) {
+  Shape out;
+  for (int d = 0; d < shape.dim(); ++d) {
+    if (!has(axes, d)) {
+      out.push_back(shape[d]);
+    } else if (keepdim) {
+      out.push_back(1);
+    }
+  }
+  return out;
+}
+
+std::int64_t ops::reduced_count(const Shape& shape, Axes axes) {
+  std::int64_t n = 1;
+  for (int d = 0; d < shape.dim(); ++d) n *= has(axes, d) ? shape[d] : 1;
+  return n;
+}
+
+Grouped ops::grouped(const Tensor& x, Axes axes) {
+  const Shape& shape = x.shape();
+  const std::int64_t count = reduced_count(shape, axes);
+  kernels::Groups groups;
+  int phase = 0;  // 0 before, 1 inside, 2 behind the reduced dimensions
+  for (int d = 0; d < shape.dim(); ++d) {
+    if (shape[d] == 1) continue;
+    if (has(axes, d) != (phase == 1)) ++phase;
+    std::int64_t& size = phase == 0 ? groups.outer : phase == 1 ? groups.reduced : groups.inner;
+    size *= shape[d];
+  }
+  if (phase <= 2) return {x, groups};
+  std::vector<std::int64_t> order;
+  for (const bool wanted : {false, true}) {
+    for (int d = 0; d < shape.dim(); ++d) {
+      if (has(axes, d) == wanted) order.push_back(d);
+    }
+  }
+  const std::int64_t outer = reduced_shape(shape, axes, false).numel();
+  return {permute(x.detach(), order), {outer, count, 1}};
+}
+
+Tensor ops::with_kept(const Tensor& y, const Shape& shape, Axes axes) {
+  const Shape kept = reduced_shape(shape, axes, true);
+  return y.shape() == kept ? y : reshape(y, kept);
+}
+
+Tensor ops::spread(const Tensor& g, const Shape& shape, Axes axes) {
+  return expand(with_kept(g, shape, axes), shape);
+}
+
+Tensor ops::share(const Tensor& g, const Tensor& mask, Axes axes) {
+  return mask * (with_kept(g, mask.shape(), axes) / sum(mask, axes, true, ""));
+}
+
+// ---- sum, mean
+// -----------------------------------------------------------------------------------
+
+Tensor ops::sum(const Tensor& x, Axes axes, bool keepdim, const char* node) {
+  const bool floating = is_floating_point(x.dtype());
+  Tensor out =
+      empty(reduced_shape(x.shape(), axes, keepdim), {.dtype = floating ? x.dtype() : int64});
+  const Grouped in = grouped(x, axes);
+  detail::dispatch(x.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const T* from = in.x.data<T>().data();
+    if constexpr (std::is_floating_point_v<T>) {
+      kernels::sums(in.groups, from, 1, out.mut<T>().data());
+    } else {
+      std::int64_t* to = out.mut<std::int64_t>().data();
+      const auto add = [](std::int64_t a, std::int64_t b) { return a + b; };
+      kernels::fold(
+          in.groups, from, std::int64_t{0}, [](std::int64_t a, T v, std::int64_t) { return a + v; },
+          add, [to](std::int64_t o, std::int64_t total) { to[o] = total; });
+    }
+  });
+  return record(
+      out, node, [shape = x.shape(), axes](const Tensor& g) { return spread(g, shape, axes); }, x);
+}
+
+Tensor ops::mean(const Tensor& x, Axes axes, bool keepdim, const char* node) {
+  detail::check_floating("mean", x);
+  Tensor out = empty(reduced_shape(x.shape(), axes, keepdim), {.dtype = x.dtype()});
+  const auto n = static_cast<double>(reduced_count(x.shape(), axes));
+  const Grouped in = grouped(x, axes);
+  detail::dispatch_floating(x.dtype(), [&](auto t) {
+    using T = decltype(t);
+    kernels::sums(in.groups, in.x.data<T>().data(), n, out.mut<T>().data());
+  });
+  return record(
+      out, node,
+      [shape = x.shape(), axes, n](const Tensor& g) { return spread(g / n, shape, axes); }, x);
+}
+
+Tensor sum(const Tensor& x) { return ops::sum(x, all_axes(x), false, "SumBackward0"); }
+Tensor sum(const Tensor& x, std::int64_t dim, bool keepdim) {
+  return ops::sum(x, axes_of("sum", x, dim), keepdim, "SumBackward1");
+}
+Tensor sum(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim) {
+  return ops::sum(x, axes_of("sum", x, listed("sum", dims)), keepdim, "SumBackward1");
+}
+Tensor sum(const Tensor& x, ReduceOptions options) {
+  return ops::sum(x, axes_of("sum", x, options.dim), options.keepdim, "SumBackward1");
+}
+
+Tensor mean(const Tensor& x) { return ops::mean(x, all_axes(x), false, "MeanBackward0"); }
+Tensor mean(const Tensor& x, std::int64_t dim, bool keepdim) {
+  return ops::mean(x, axes_of("mean", x, dim), keepdim, "MeanBackward1");
+}
+Tensor mean(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim) {
+  return ops::mean(x, axes_of("mean", x, listed("mean", dims)), keepdim, "MeanBackward1");
+}
+Tensor mean(const Tensor& x, ReduceOptions options) {
+  return ops::mean(x, axes_of("mean", x, options.dim), options.keepdim, "MeanBackward1");
+}
+
+Tensor sum_to(const Tensor& g, const Shape& shape) {
+  if (g.shape() == shape) return g;
+  const int added = g.shape().dim() - shape.dim();
+  Axes axes = 0;
+  for (int d = 0; d < g.shape().dim(); ++d) {
+    if (d < added || (shape[d - added] == 1 && g.shape()[d] != 1)) axes |= Axes{1} << d;
+  }
+  return reshape(ops::sum(g, axes, false, "SumBackward1"), shape);
+}
+
+// ---- amax, amin
+// ----------------------------------------------------------------------------------
+
+Tensor ops::extreme(const char* op, const Tensor& x, Axes axes, bool keepdim, bool greatest) {
+  const Shape shape = reduced_shape(x.shape(), axes, keepdim);
+  if (reduced_count(x.shape(), axes) == 0) {
+    throw IndexError(std::string(op) + ": over no elements: shape " + x.shape().str() +
+                     " has size 0 in a reduced dimension");
+  }
+  Tensor out = empty(shape, {.dtype = x.dtype()});
+  const Grouped in = grouped(x, axes);
+  detail::dispatch(x.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const T* from = in.x.data<T>().data();
+    T* to = out.mut<T>().data();
+    if constexpr (std::is_floating_point_v<T>) {
+      greatest ? kernels::greatest(in.groups, from, to) : kernels::least(in.groups, from, to);
+    } else {
+      const auto better = [greatest](T a, T b) { return (greatest ? a < b : b < a) ? b : a; };
+      const T start = greatest ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max();
+      kernels::fold(
+          in.groups, from, start, [better](T a, T v, std::int64_t) { return better(a, v); }, better,
+          [to](std::int64_t o, T total) { to[o] = total; });
+    }
+  });
+  return out;
+}
+
+namespace {
+
+/// The gradient goes in equal parts to all elements that equal the extreme.
+Tensor shared_extreme(const char* op, const Tensor& x, Axes axes, bool keepdim) {
+  const bool greatest = op[2] == 'a';
+  return record(
+      ops::extreme(op, x, axes, keepdim, greatest), greatest ? "AmaxBackward0" : "AminBackward0",
+      [x = save(x), axes](const Tensor& g, const Tensor& y) {
+        const Tensor& in = x;
+        return ops::share(g, in == ops::with_kept(y, in.shape(), axes), axes);
+      },
+      x);
+}
+
+}  // namespace
+
+Tensor amax(const Tensor& x) { return shared_extreme("amax", x, all_axes(x), false); }
+Tensor amax(const Tensor& x, std::int64_t dim, bool keepdim) {
+  return shared_extreme("amax", x, axes_of("amax", x, dim), keepdim);
+}
+Tensor amax(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim) {
+  return shared_extreme("amax", x, axes_of("amax", x, listed("amax", dims)), keepdim);
+}
+Tensor amax(const Tensor& x, ReduceOptions options) {
+  return shared_extreme("amax", x, axes_of("amax", x, options.dim), options.keepdim);
+}
+
+Tensor amin(const Tensor& x) { return shared_extreme("amin", x, all_axes(x), false); }
+Tensor amin(const Tensor& x, std::int64_t dim, bool keepdim) {
+  return shared_extreme("amin", x, axes_of("amin", x, dim), keepdim);
+}
+Tensor amin(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim) {
+  return shared_extreme("amin", x, axes_of("amin", x, listed("amin", dims)), keepdim);
+}
+Tensor amin(const Tensor& x, ReduceOptions options) {
+  return shared_extreme("amin", x, axes_of("amin", x, options.dim), options.keepdim);
+}
+
+}  // namespace xgrad
