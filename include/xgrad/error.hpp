@@ -11,6 +11,16 @@ namespace xgrad {
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+  const char* what() const noexcept override {
+    return text_.empty() ? std::runtime_error::what() : text_.c_str();
+  }
+  /// Names the module it passes through: `linear: ...` becomes `linear "fc1": ...`, then
+  /// `linear "encoder.fc1": ...`.
+  void add_module(const std::string& name);
+
+ private:
+  std::string path_;
+  std::string text_;
 };
 
 /// Shapes that do not fit together, or a dimension that does not exist.
