@@ -71,9 +71,9 @@ void Engine::visit(Pending& at) {
 }
 
 Tensor Engine::call_hooks(Node& node, Tensor g) {
-  auto& hooks = node.extras_->hooks;
-  for (std::size_t i = 0; i < hooks.size(); ++i) {
-    Tensor replaced = hooks[i]->call(g);
+  const auto hooks = node.extras_->hooks;  // a copy: a hook may remove itself while it runs
+  for (const auto& hook : hooks) {
+    Tensor replaced = hook->call(g);
     if (!replaced.defined()) continue;
     if (replaced.shape() != node.shape || replaced.dtype() != node.dtype) {
       throw GraphError("hook: returned a gradient of shape " + replaced.shape().str() +

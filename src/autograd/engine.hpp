@@ -14,7 +14,7 @@ struct Node::Extras {
   Tensor grad;
   bool retains_grad = false;
   std::uint64_t next_hook = 0;
-  std::vector<std::unique_ptr<detail::Hook>> hooks;
+  std::vector<std::shared_ptr<detail::Hook>> hooks;
   std::vector<void*> call_stack;
 };
 
