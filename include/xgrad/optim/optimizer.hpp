@@ -1,0 +1,68 @@
+#pragma once
+
+#include "xgrad/state_dict.hpp"
+
+namespace xgrad::optim {
+
+/// What all optimizers share. Parameters stand in groups, each with its own settings; what a group
+/// leaves out is taken from the options of the constructor:
+///
+///   optim::AdamW opt({{.params = weights}, {.params = norms, .weight_decay = 0.0}}, {.lr = 1e-3});
+///
+/// Refused with an Error: an empty list, a tensor listed twice, one that is no leaf, and settings
+/// outside their range.
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+  Optimizer(const Optimizer&) = delete;  // a schedule points here
+  Optimizer& operator=(const Optimizer&) = delete;
+
+  /// One update of every parameter that has a gradient. One without is left as it is and gets no
+  /// state; a gradient of zeros is a gradient.
+  void step();
+  /// Fills the gradients with zeros, or with `set_to_none` takes them away (faster).
+  void zero_grad(bool set_to_none = false);
+
+  std::size_t group_count() const { return groups_.size(); }
+  /// Learning rate of a group. Throws IndexError.
+  double lr(std::size_t group = 0) const;
+  /// Sets it for every group, or for one.
+  void set_lr(double lr);
+  void set_lr(std::size_t group, double lr);
+
+  /// Everything needed to go on later: "state.0.exp_avg" (parameters are numbered through all
+  /// groups), "state.0.step", "param_groups.0.lr" ... Copies.
+  StateDict state_dict() const;
+  /// Throws Error, with nothing changed, unless the entries fit the parameters.
+  void load_state_dict(const StateDict& state);
+
+ protected:
+  struct Slot {
+    Tensor param;
+    std::int64_t step = 0;      // updates so far
+    std::vector<Tensor> state;  // in the order of state_names(); may be undefined
+  };
+  Optimizer(const char* name, std::vector<const char*> state_names);
+
+  /// Appends a group; `lr` and the other settings have been checked.
+  void add_group(const std::vector<Tensor>& params, double lr);
+  /// Throws Error unless low <= value < high.
+  void check(const char* setting, double value, double low, double high) const;
+  /// One update of one parameter, under NoGrad; slot.step already counts it.
+  virtual void update(Slot& slot, const Tensor& grad, std::size_t group, double lr) = 0;
+
+  const char* name_;
+
+ private:
+  friend class LRScheduler;
+  struct Group {
+    std::vector<Slot> slots;
+    double lr = 0;
+    std::optional<double> initial_lr = std::nullopt;  // the rate when the first schedule came
+  };
+
+  std::vector<const char*> state_names_;
+  std::vector<Group> groups_;
+};
+
+}  // namespace xgrad::optim

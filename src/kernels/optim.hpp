@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+
+namespace xgrad::kernels {
+
+struct SgdStep {
+  double lr, momentum, dampening, weight_decay;
+  bool nesterov, maximize;
+  bool first;  // the buffer holds nothing yet
+};
+/// One step of n parameters p with gradients g. `buffer` is null without momentum.
+template <class T>
+void sgd(std::int64_t n, const SgdStep& s, const T* g, T* p, T* buffer);
+
+struct AdamStep {
+  double beta1, beta2, eps;
+  double rate;          // lr / (1 - beta1^t)
+  double root_scale;    // 1 / sqrt(1 - beta2^t)
+  double weight_decay;  // added to the gradient
+  double keep;          // decoupled decay: p *= keep
+  bool maximize;
+};
+/// `greatest`, that of all v so far, is null without amsgrad.
+template <class T>
+void adam(std::int64_t n, const AdamStep& s, const T* g, T* p, T* m, T* v, T* greatest);
+
+}  // namespace xgrad::kernels
