@@ -134,16 +134,17 @@ StateDict Optimizer::state_dict() const {
 }
 
 void Optimizer::load_state_dict(const StateDict& dict) {
-  std::size_t used = 0;
+  std::vector<bool> used(dict.size());
   const auto find = [&](const std::string& key, DType dtype, const Shape& shape) {
-    for (const auto& [name, value] : dict) {
+    for (std::size_t i = 0; i < dict.size(); ++i) {
+      const auto& [name, value] = dict[i];
       if (name != key) continue;
       if (value.dtype() != dtype || value.shape() != shape) {
         throw Error(std::string(name_) + ": load_state_dict: " + key + " is " +
                     xgrad::name(value.dtype()) + " " + value.shape().str() + ", expected " +
                     xgrad::name(dtype) + " " + shape.str());
       }
-      ++used;
+      used[i] = true;
       return value.clone();
     }
     return Tensor();
@@ -168,11 +169,11 @@ void Optimizer::load_state_dict(const StateDict& dict) {
       }
     }
   }
-  if (used != dict.size()) {
-    throw Error(std::string(name_) + ": load_state_dict: " + std::to_string(dict.size() - used) +
-                " entries belong to no parameter of this "
-                "optimizer, which has " +
-                detail::count(static_cast<std::int64_t>(index), "parameter"));
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    if (used[i]) continue;
+    throw Error(std::string(name_) + ": load_state_dict: this optimizer of " +
+                detail::count(static_cast<std::int64_t>(index), "parameter") +
+                " has no place for " + dict[i].first);
   }
   groups_ = std::move(loaded);
 }

@@ -112,5 +112,9 @@ void run_op(Case& c);
 void run_accumulate(Case& c);
 void run_raises(Case& c);
 void run_rng(Case& c);
+void run_optimizer(Case& c);
+void run_scheduler(Case& c);
+/// Makes an optimizer that must be refused.
+void refuse_optimizer(const std::string& optimizer, const Json& hyper, bool no_params);
 
 }  // namespace golden

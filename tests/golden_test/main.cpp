@@ -16,6 +16,8 @@ const Kind kinds[] = {
     {"accumulate", run_accumulate},
     {"raises", run_raises},
     {"rng", run_rng},
+    {"optimizer", run_optimizer, "optimizer"},
+    {"scheduler", run_scheduler, "scheduler"},
 };
 
 const char help[] =

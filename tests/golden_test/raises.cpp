@@ -87,7 +87,9 @@ void run_raises(Case& c) {
   const std::string formula = c["formula"];
   c.expect_raises([&] {
     if (c.has("shapes")) return binary(formula, c["shapes"]);
-    if (c.has("optimizer")) throw Unknown{formula};
+    if (c.has("optimizer")) {
+      return refuse_optimizer(c["optimizer"], c["hyper"], mentions(formula, "empty parameter list"));
+    }
     return autograd(formula);
   });
 }
