@@ -2,10 +2,14 @@
 
 #include <cmath>
 
+#include "kernels/simd.hpp"
+
 namespace xgrad::kernels {
 
+namespace {
+
 template <class T>
-void sgd(std::int64_t n, const SgdStep& s, const T* g, T* p, T* buffer) {
+XGRAD_INLINE void sgd_loop(std::int64_t n, const SgdStep& s, const T* g, T* p, T* buffer) {
   const T lr = static_cast<T>(s.lr);
   const T decay = static_cast<T>(s.weight_decay);
   const T momentum = static_cast<T>(s.momentum);
@@ -32,10 +36,9 @@ void sgd(std::int64_t n, const SgdStep& s, const T* g, T* p, T* buffer) {
   }
 }
 
-namespace {
-
 template <bool amsgrad, class T>
-void adam_loop(std::int64_t n, const AdamStep& s, const T* g, T* p, T* m, T* v, T* greatest) {
+XGRAD_INLINE void adam_loop(std::int64_t n, const AdamStep& s, const T* g, T* p, T* m, T* v,
+                            T* greatest) {
   const T beta1 = static_cast<T>(s.beta1);
   const T beta2 = static_cast<T>(s.beta2);
   const T share1 = static_cast<T>(1 - s.beta1);
@@ -66,10 +69,9 @@ void adam_loop(std::int64_t n, const AdamStep& s, const T* g, T* p, T* m, T* v, 
   }
 }
 
-}  // namespace
-
 template <class T>
-void adam(std::int64_t n, const AdamStep& s, const T* g, T* p, T* m, T* v, T* greatest) {
+XGRAD_INLINE void adam_loops(std::int64_t n, const AdamStep& s, const T* g, T* p, T* m, T* v,
+                             T* greatest) {
   if (greatest) {
     adam_loop<true>(n, s, g, p, m, v, greatest);
   } else {
@@ -77,10 +79,22 @@ void adam(std::int64_t n, const AdamStep& s, const T* g, T* p, T* m, T* v, T* gr
   }
 }
 
-template void sgd(std::int64_t, const SgdStep&, const float*, float*, float*);
-template void sgd(std::int64_t, const SgdStep&, const double*, double*, double*);
-template void adam(std::int64_t, const AdamStep&, const float*, float*, float*, float*, float*);
-template void adam(std::int64_t, const AdamStep&, const double*, double*, double*, double*,
-                   double*);
+}  // namespace
+
+XGRAD_CLONES void sgd(std::int64_t n, const SgdStep& s, const float* g, float* p, float* buffer) {
+  sgd_loop(n, s, g, p, buffer);
+}
+XGRAD_CLONES void sgd(std::int64_t n, const SgdStep& s, const double* g, double* p,
+                      double* buffer) {
+  sgd_loop(n, s, g, p, buffer);
+}
+XGRAD_CLONES void adam(std::int64_t n, const AdamStep& s, const float* g, float* p, float* m,
+                       float* v, float* greatest) {
+  adam_loops(n, s, g, p, m, v, greatest);
+}
+XGRAD_CLONES void adam(std::int64_t n, const AdamStep& s, const double* g, double* p, double* m,
+                       double* v, double* greatest) {
+  adam_loops(n, s, g, p, m, v, greatest);
+}
 
 }  // namespace xgrad::kernels

@@ -10,8 +10,8 @@ struct SgdStep {
   bool first;  // the buffer holds nothing yet
 };
 /// One step of n parameters p with gradients g. `buffer` is null without momentum.
-template <class T>
-void sgd(std::int64_t n, const SgdStep& s, const T* g, T* p, T* buffer);
+void sgd(std::int64_t n, const SgdStep& s, const float* g, float* p, float* buffer);
+void sgd(std::int64_t n, const SgdStep& s, const double* g, double* p, double* buffer);
 
 struct AdamStep {
   double beta1, beta2, eps;
@@ -22,7 +22,9 @@ struct AdamStep {
   bool maximize;
 };
 /// `greatest`, that of all v so far, is null without amsgrad.
-template <class T>
-void adam(std::int64_t n, const AdamStep& s, const T* g, T* p, T* m, T* v, T* greatest);
+void adam(std::int64_t n, const AdamStep& s, const float* g, float* p, float* m, float* v,
+          float* greatest);
+void adam(std::int64_t n, const AdamStep& s, const double* g, double* p, double* m, double* v,
+          double* greatest);
 
 }  // namespace xgrad::kernels
