@@ -9,6 +9,7 @@
 namespace xgrad {
 
 using detail::wrap_dim;
+using ops::reshaped;
 using ops::Window;
 
 // ---- the same elements in other sizes: memory is shared
@@ -35,12 +36,6 @@ Shape inferred(const char* op, const Shape& from, Shape shape) {
   if (unknown ? from.numel() % known != 0 : from.numel() != known) fail("");
   if (unknown) *unknown = from.numel() / known;
   return shape;
-}
-
-Tensor reshaped(const Tensor& x, const Shape& shape, const char* name) {
-  return record(
-      ops::alias(x, shape), name, [from = x.shape()](const Tensor& g) { return reshape(g, from); },
-      x);
 }
 
 }  // namespace

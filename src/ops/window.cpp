@@ -12,6 +12,11 @@ Tensor ops::alias(const Tensor& x, const Shape& shape, std::int64_t offset) {
   return out;
 }
 
+Tensor ops::reshaped(const Tensor& x, const Shape& shape, const char* name) {
+  return record(
+      alias(x, shape), name, [from = x.shape()](const Tensor& g) { return reshape(g, from); }, x);
+}
+
 Tensor ops::read(const Tensor& x, const Window& window) {
   if (window.rows) return alias(x, window.sizes, window.offset);
   Tensor out = empty(window.sizes, {.dtype = x.dtype()});

@@ -29,6 +29,9 @@ struct Window {
 /// x's memory from element `offset` on under another shape, unrecorded.
 Tensor alias(const Tensor& x, const Shape& shape, std::int64_t offset = 0);
 
+/// The same, recorded; the sizes are known to fit.
+Tensor reshaped(const Tensor& x, const Shape& shape, const char* name);
+
 /// The window's elements, unrecorded: a dense copy, but x's memory for whole rows.
 Tensor read(const Tensor& x, const Window& window);
 
