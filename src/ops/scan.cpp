@@ -1,0 +1,94 @@
+#include "ops/reduce.hpp"
+
+namespace xgrad {
+
+using ops::Axes;
+using ops::axes_of;
+
+// ---- prod
+// ----------------------------------------------------------------------------------------
+
+namespace {
+
+/// The product along dimension 1 of three, as a tree of multiplications: its derivative needs no
+/// division, so it is right where elements are 0.
+Tensor product_tree(Tensor x) {
+  Tensor rest;
+  for (std::int64_t n = x.size(1); n > 1; n /= 2) {
+    if (n % 2 == 1) {
+      const Tensor last = narrow(x, 1, n - 1, 1);
+      rest = rest.defined() ? rest * last : last;
+    }
+    x = narrow(x, 1, 0, n / 2) * narrow(x, 1, n / 2, n / 2);
+  }
+  return rest.defined() ? x * rest : x;
+}
+
+Tensor product(const Tensor& x, Axes axes, bool keepdim, const char* node) {
+  const DType type = is_floating_point(x.dtype()) ? x.dtype() : int64;
+  Tensor out = empty(ops::reduced_shape(x.shape(), axes, keepdim), {.dtype = type});
+  const ops::Grouped in = ops::grouped(x, axes);  // one dimension or all: no copy
+  detail::dispatch(x.dtype(), [&](auto t) {
+    using T = decltype(t);
+    using Total = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
+    using R = std::conditional_t<std::is_floating_point_v<T>, T, std::int64_t>;
+    R* to = out.mut<R>().data();
+    kernels::fold(
+        in.groups, in.x.data<T>().data(), Total{1},
+        [](Total a, T v, std::int64_t) { return a * static_cast<Total>(v); },
+        [](Total a, Total b) { return a * b; },
+        [to](std::int64_t o, Total total) { to[o] = static_cast<R>(total); });
+  });
+  return record(
+      out, node,
+      [x = save(x), at = in.groups](const Tensor& g) {
+        if (x.get().numel() == 0) return zeros_like(x);
+        const auto forward = [&](const std::vector<Tensor>& inputs) {
+          return reshape(product_tree(reshape(inputs[0], {at.outer, at.reduced, at.inner})),
+                         g.shape());
+        };
+        const bool recording = is_grad_enabled();
+        const EnableGrad enable_grad;
+        const Tensor dx = composed(forward, g, {x})[0];
+        return recording ? dx : dx.detach();
+      },
+      x);
+}
+
+}  // namespace
+
+Tensor prod(const Tensor& x) { return product(x, ops::all_axes(x), false, "ProdBackward0"); }
+Tensor prod(const Tensor& x, std::int64_t dim, bool keepdim) {
+  return product(x, axes_of("prod", x, dim), keepdim, "ProdBackward1");
+}
+
+// ---- cumsum
+// --------------------------------------------------------------------------------------
+
+Tensor cumsum(const Tensor& x, std::int64_t dim) {
+  const ops::Grouped in = ops::grouped(x, axes_of("cumsum", x, dim));
+  const kernels::Groups& at = in.groups;
+  Tensor out = empty(x.shape(), {.dtype = is_floating_point(x.dtype()) ? x.dtype() : int64});
+  detail::dispatch(x.dtype(), [&](auto t) {
+    using T = decltype(t);
+    using Total = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
+    using R = std::conditional_t<std::is_floating_point_v<T>, T, std::int64_t>;
+    const T* from = in.x.template data<T>().data();
+    R* to = out.mut<R>().data();
+    for (std::int64_t o = 0; o < at.outer; ++o) {
+      for (std::int64_t j = 0; j < at.inner; ++j) {
+        Total total = 0;
+        const std::int64_t first = o * at.reduced * at.inner + j;
+        for (std::int64_t r = 0; r < at.reduced; ++r) {
+          total += static_cast<Total>(from[first + r * at.inner]);
+          to[first + r * at.inner] = static_cast<R>(total);
+        }
+      }
+    }
+  });
+  return record(
+      out, "CumsumBackward0",
+      [dim](const Tensor& g) { return flip(cumsum(flip(g, dim), dim), dim); }, x);
+}
+
+}  // namespace xgrad
