@@ -147,14 +147,16 @@ std::string described(const Nested& x) {
 /// Collects the numbers of a nested list and checks that every row looks like the first.
 class NestedReader {
  public:
-  explicit NestedReader(std::initializer_list<Nested> list) {
-    shape_.push_back(static_cast<std::int64_t>(list.size()));
-    for (const Nested* at = list.begin(); at != list.end() && at->is_list();) {
-      shape_.push_back(static_cast<std::int64_t>(at->list().size()));
-      at = at->list().begin();
-      if (shape_.back() == 0) break;
+  explicit NestedReader(std::initializer_list<Nested> all) {
+    std::initializer_list<Nested> list = all;
+    shape_.push_back(static_cast<std::int64_t>(all.size()));
+    // Down the first of each row; what is ragged is found while reading.
+    while (list.size() != 0 && list.begin()->is_list()) {
+      const std::initializer_list<Nested> first = list.begin()->list();
+      shape_.push_back(static_cast<std::int64_t>(first.size()));
+      list = first;
     }
-    read(list, 1);
+    read(all, 1);
   }
   const Shape& shape() const { return shape_; }
   const std::vector<Scalar>& scalars() const { return scalars_; }
@@ -226,8 +228,9 @@ bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool e
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (std::isnan(x[i]) || std::isnan(y[i])) {
       if (!(equal_nan && std::isnan(x[i]) && std::isnan(y[i]))) return false;
-    } else if (x[i] != y[i] && !(std::abs(x[i] - y[i]) <= atol + rtol * std::abs(y[i]))) {
-      return false;
+    } else if (x[i] != y[i]) {  // equal infinities are close, different ones are not
+      const double distance = std::abs(x[i] - y[i]);
+      if (!(std::isfinite(distance) && distance <= atol + rtol * std::abs(y[i]))) return false;
     }
   }
   return true;
