@@ -6,6 +6,7 @@
 #include "xgrad/dtype.hpp"
 #include "xgrad/error.hpp"
 #include "xgrad/extend.hpp"
+#include "xgrad/io.hpp"
 #include "xgrad/ops.hpp"
 #include "xgrad/optim.hpp"
 #include "xgrad/print.hpp"
