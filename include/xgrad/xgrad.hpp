@@ -7,6 +7,7 @@
 #include "xgrad/error.hpp"
 #include "xgrad/extend.hpp"
 #include "xgrad/io.hpp"
+#include "xgrad/nn.hpp"
 #include "xgrad/ops.hpp"
 #include "xgrad/optim.hpp"
 #include "xgrad/print.hpp"

@@ -6,6 +6,7 @@
 #include <limits>
 #include <ostream>
 
+#include "detail/python.hpp"
 #include "xgrad/error.hpp"
 
 /// A translation of torch/_tensor_str.py: the text is that of PyTorch 1.13 to the last blank.
@@ -145,20 +146,6 @@ class Printer {
   std::int64_t width_ = 1;
 };
 
-/// Python's repr: the fewest digits that read back as v; an exponent below 1e-4 and from 1e16 on.
-std::string python_repr(double v) {
-  if (std::isnan(v)) return "nan";
-  if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
-  char buffer[64];
-  std::string text(
-      buffer, std::to_chars(buffer, buffer + sizeof buffer, v, std::chars_format::scientific).ptr);
-  const int exponent = std::stoi(text.substr(text.find('e') + 1));
-  if (exponent < -4 || exponent >= 16) return text;
-  text.assign(buffer,
-              std::to_chars(buffer, buffer + sizeof buffer, v, std::chars_format::fixed).ptr);
-  return text.find('.') == std::string::npos ? text + ".0" : text;
-}
-
 }  // namespace
 
 void set_printoptions(const PrintChanges& changes) {
@@ -226,6 +213,19 @@ std::ostream& operator<<(std::ostream& os, const Tensor& x) { return os << to_st
 // ---- nested lists
 // --------------------------------------------------------------------------------
 
+std::string detail::python_repr(double v) {
+  if (std::isnan(v)) return "nan";
+  if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
+  char buffer[64];
+  std::string text(
+      buffer, std::to_chars(buffer, buffer + sizeof buffer, v, std::chars_format::scientific).ptr);
+  const int exponent = std::stoi(text.substr(text.find('e') + 1));
+  if (exponent < -4 || exponent >= 16) return text;
+  text.assign(buffer,
+              std::to_chars(buffer, buffer + sizeof buffer, v, std::chars_format::fixed).ptr);
+  return text.find('.') == std::string::npos ? text + ".0" : text;
+}
+
 NestedList::NestedList(const Tensor& x)
     : values_(is_floating_point(x.dtype()) ? x.detach().to(float64).clone() : x.clone()) {}
 
@@ -257,7 +257,7 @@ std::string to_string(const NestedList& list) {
   const auto text = [&](auto self, int dim, std::int64_t& at) -> std::string {
     if (dim == shape.dim()) {
       const auto i = static_cast<std::size_t>(at++);
-      if (real) return python_repr(reals[i]);
+      if (real) return detail::python_repr(reals[i]);
       if (x.dtype() == bool_) return whole[i] != 0 ? "True" : "False";
       return std::to_string(whole[i]);
     }

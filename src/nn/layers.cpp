@@ -1,0 +1,100 @@
+#include <cmath>
+
+#include "detail/python.hpp"
+#include "xgrad/error.hpp"
+#include "xgrad/nn/activation.hpp"
+#include "xgrad/nn/container.hpp"
+#include "xgrad/nn/dropout.hpp"
+#include "xgrad/nn/init.hpp"
+#include "xgrad/nn/linear.hpp"
+
+/// The layers whose forward is one call.
+
+namespace xgrad::nn {
+
+using xgrad::detail::python_repr;
+
+namespace {
+Shape linear_shape(std::int64_t in, std::int64_t out) {
+  if (in < 0 || out < 0) {
+    throw Error("Linear: sizes must not be negative, got " + std::to_string(in) + " and " +
+                std::to_string(out));
+  }
+  return {out, in};
+}
+}  // namespace
+
+Linear::Linear(std::int64_t in_features, std::int64_t out_features, LinearOptions options)
+    : weight(register_parameter("weight", empty(linear_shape(in_features, out_features)))),
+      bias(register_parameter("bias", options.bias ? zeros(out_features) : Tensor())) {
+  init::kaiming_uniform_(weight, {.a = std::sqrt(5.0)});
+  const double bound = in_features > 0 ? 1 / std::sqrt(static_cast<double>(in_features)) : 0;
+  if (options.bias) init::uniform_(bias, -bound, bound);
+}
+Tensor Linear::forward(const Tensor& x) { return linear(x, weight, bias); }
+std::string Linear::extra_repr() const {
+  return "in_features=" + std::to_string(weight.size(1)) +
+         ", out_features=" + std::to_string(weight.size(0)) +
+         ", bias=" + (bias.defined() ? "True" : "False");
+}
+
+Tensor Flatten::forward(const Tensor& x) { return flatten(x, start_dim_, end_dim_); }
+std::string Flatten::extra_repr() const {
+  return "start_dim=" + std::to_string(start_dim_) + ", end_dim=" + std::to_string(end_dim_);
+}
+
+Tensor ReLU::forward(const Tensor& x) { return relu(x); }
+Tensor SiLU::forward(const Tensor& x) { return silu(x); }
+Tensor Tanh::forward(const Tensor& x) { return tanh(x); }
+Tensor Sigmoid::forward(const Tensor& x) { return sigmoid(x); }
+
+Tensor LeakyReLU::forward(const Tensor& x) { return leaky_relu(x, negative_slope_); }
+std::string LeakyReLU::extra_repr() const {
+  return "negative_slope=" + python_repr(negative_slope_);
+}
+
+Tensor GELU::forward(const Tensor& x) { return gelu(x, options_); }
+std::string GELU::extra_repr() const { return "approximate='" + options_.approximate + "'"; }
+
+Tensor ELU::forward(const Tensor& x) { return elu(x, alpha_); }
+std::string ELU::extra_repr() const { return "alpha=" + python_repr(alpha_); }
+
+Tensor Softplus::forward(const Tensor& x) { return softplus(x, options_.beta, options_.threshold); }
+std::string Softplus::extra_repr() const {
+  const auto text = [](double v) {  // PyTorch's defaults are the integers 1 and 20
+    const std::string repr = python_repr(v);
+    return repr.ends_with(".0") ? repr.substr(0, repr.size() - 2) : repr;
+  };
+  return "beta=" + text(options_.beta) + ", threshold=" + text(options_.threshold);
+}
+
+Tensor Softmax::forward(const Tensor& x) { return softmax(x, dim_); }
+std::string Softmax::extra_repr() const { return "dim=" + std::to_string(dim_); }
+
+Tensor LogSoftmax::forward(const Tensor& x) { return log_softmax(x, dim_); }
+std::string LogSoftmax::extra_repr() const { return "dim=" + std::to_string(dim_); }
+
+Dropout::Dropout(double p) : p_(p) {
+  if (!(p >= 0 && p <= 1)) throw Error("Dropout: p must be 0 to 1, got " + python_repr(p));
+}
+Tensor Dropout::forward(const Tensor& x) { return dropout(x, p_, is_training()); }
+std::string Dropout::extra_repr() const { return "p=" + python_repr(p_) + ", inplace=False"; }
+
+Module& ModuleList::operator[](std::int64_t i) const {
+  if (i < -size() || i >= size()) {
+    throw IndexError(type_name() + ": index " + std::to_string(i) + " of " +
+                     std::to_string(size()) + " modules");
+  }
+  return child(i < 0 ? i + size() : i);
+}
+void ModuleList::throw_other_type(std::int64_t i) const {
+  throw Error(type_name() + ": module " + std::to_string(i) + " is a " + (*this)[i].type_name());
+}
+
+Tensor Sequential::forward(const Tensor& x) {
+  Tensor y = x;
+  for (Module& layer : *this) y = layer(y);
+  return y;
+}
+
+}  // namespace xgrad::nn

@@ -1,0 +1,225 @@
+#include "xgrad/nn/module.hpp"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "xgrad/autograd.hpp"
+#include "xgrad/error.hpp"
+#include "xgrad/extend.hpp"
+
+namespace xgrad::nn {
+
+Module::Module() = default;
+Module::Module(Module&&) noexcept = default;
+Module::~Module() = default;
+
+Tensor Module::forward(const Tensor&) {
+  throw Error(type_name() +
+              ": has no forward of one tensor. Override it, or call the forward it has.");
+}
+
+Tensor Module::operator()(const Tensor& x) {
+  try {
+    if (before_.empty() && after_.empty()) return forward(x);
+    // Copies, so that a hook may remove itself.
+    const Hooks before = before_;
+    const Hooks after = after_;
+    Tensor input = x;
+    for (const auto& hook : before) {
+      if (const Tensor other = hook->call(*this, input, {}); other.defined()) input = other;
+    }
+    Tensor output = forward(input);
+    for (const auto& hook : after) {
+      if (const Tensor other = hook->call(*this, input, output); other.defined()) output = other;
+    }
+    return output;
+  } catch (Error& error) {
+    error.add_module(name_);
+    throw;
+  }
+}
+
+// ---- building
+// ------------------------------------------------------------------------------------
+
+void Module::check_not_sliced(const std::type_info& object, const std::type_info& type) {
+  if (object != type) {
+    throw Error(
+        "register_module: this would keep only the base part of a module of a derived class");
+  }
+}
+
+void Module::check_name(const std::string& name) const {
+  const auto taken = [&](const auto& list) {
+    return std::any_of(list.begin(), list.end(), [&](const auto& e) { return e.first == name; });
+  };
+  if (name.empty() || name.find('.') != std::string::npos || taken(parameters_) ||
+      taken(buffers_) || taken(children_)) {
+    throw Error("register: the name \"" + name + "\" in " + type_name() +
+                " is empty, taken or has a dot");
+  }
+}
+
+Module& Module::register_module(std::string name, std::unique_ptr<Module> module) {
+  check_name(name);
+  if (!module) throw Error("register_module: \"" + name + "\" is a null pointer");
+  module->name_ = name;
+  return *children_.emplace_back(std::move(name), std::move(module)).second;
+}
+
+Tensor& Module::register_parameter(std::string name, Tensor value) {
+  check_name(name);
+  if (value.defined()) value.requires_grad_();
+  return *parameters_.emplace_back(std::move(name), std::make_unique<Tensor>(std::move(value)))
+              .second;
+}
+
+Tensor& Module::register_buffer(std::string name, Tensor value) {
+  check_name(name);
+  return *buffers_.emplace_back(std::move(name), std::make_unique<Tensor>(std::move(value))).second;
+}
+
+// ---- listing
+// -------------------------------------------------------------------------------------
+
+template <class F>
+void Module::each_module(const std::string& prefix, F&& f) const {
+  f(prefix, *this);
+  for (const auto& [name, child] : children_) {
+    child->each_module(prefix.empty() ? name : prefix + "." + name, f);
+  }
+}
+
+/// `once`: a tensor with several names under its first one.
+StateDict Module::collected(bool parameters, bool buffers, bool once) const {
+  StateDict out;
+  const auto add = [&](const std::string& prefix, const Tensors& tensors) {
+    for (const auto& [name, pointer] : tensors) {
+      const Tensor& x = *pointer;
+      const auto same = [&x](const auto& entry) { return entry.second.is(x); };
+      if (!x.defined() || (once && std::any_of(out.begin(), out.end(), same))) continue;
+      out.emplace_back(prefix.empty() ? name : prefix + "." + name, x);
+    }
+  };
+  each_module("", [&](const std::string& prefix, const Module& module) {
+    if (parameters) add(prefix, module.parameters_);
+    if (buffers) add(prefix, module.buffers_);
+  });
+  return out;
+}
+
+namespace {
+std::vector<Tensor> without_names(const StateDict& named) {
+  std::vector<Tensor> out;
+  for (const auto& entry : named) out.push_back(entry.second);
+  return out;
+}
+}  // namespace
+
+StateDict Module::named_parameters() const { return collected(true, false, true); }
+StateDict Module::named_buffers() const { return collected(false, true, true); }
+std::vector<Tensor> Module::parameters() const { return without_names(named_parameters()); }
+std::vector<Tensor> Module::buffers() const { return without_names(named_buffers()); }
+
+std::vector<std::pair<std::string, Module*>> Module::named_children() const {
+  std::vector<std::pair<std::string, Module*>> out;
+  for (const auto& [name, child] : children_) out.emplace_back(name, child.get());
+  return out;
+}
+
+std::vector<std::pair<std::string, Module*>> Module::named_modules() {
+  std::vector<std::pair<std::string, Module*>> out;
+  each_module("", [&](const std::string& name, const Module& module) {
+    out.emplace_back(name, const_cast<Module*>(&module));  // this is not const, so neither are they
+  });
+  return out;
+}
+
+// ---- changing
+// ------------------------------------------------------------------------------------
+
+void Module::train(bool on) {
+  apply([on](Module& module) { module.training_ = on; });
+}
+
+void Module::zero_grad() {
+  for (const Tensor& p : parameters()) p.set_grad({});
+}
+
+void Module::requires_grad_(bool on) {
+  for (const Tensor& p : parameters()) p.requires_grad_(on);
+}
+
+void Module::to(DType dtype) {
+  if (!is_floating_point(dtype)) {
+    throw DTypeError(std::string("to: a module's parameters are float32 or float64, not ") +
+                     xgrad::name(dtype));
+  }
+  for (const auto& entry : collected(true, true, true)) {
+    const Tensor& x = entry.second;
+    if (!is_floating_point(x.dtype()) || x.dtype() == dtype) continue;
+    const Tensor grad = x.has_grad() ? x.grad().to(dtype) : Tensor();
+    x.set_grad({});
+    const Tensor converted = x.detach().to(dtype);
+    xgrad::detail::TensorImpl& impl = x.impl();
+    converted.impl().storage->version = impl.storage->version + 1;  // graphs that saved x notice
+    impl.storage = converted.impl().storage;
+    impl.offset = 0;
+    impl.dtype = dtype;
+    if (impl.node) impl.node->dtype = dtype;
+    if (grad.defined()) x.set_grad(grad);
+  }
+}
+
+std::uint64_t Module::add_hook(Hooks& hooks, std::shared_ptr<detail::ForwardHook> hook) {
+  static std::atomic<std::uint64_t> last_id{0};
+  hook->id = ++last_id;
+  hooks.push_back(std::move(hook));
+  return last_id;
+}
+
+void Module::remove_hook(std::uint64_t id) {
+  for (Hooks* hooks : {&before_, &after_}) {
+    std::erase_if(*hooks, [id](const auto& hook) { return hook->id == id; });
+  }
+}
+
+// ---- printing
+// ------------------------------------------------------------------------------------
+
+std::string Module::type_name() const {
+  const char* mangled = typeid(*this).name();
+  int status = 0;
+  char* demangled = abi::__cxa_demangle(mangled, nullptr, nullptr, &status);
+  std::string name = status == 0 ? demangled : mangled;
+  std::free(demangled);
+  name = name.substr(0, name.find('<'));
+  return name.substr(name.rfind(':') + 1);
+}
+
+std::string to_string(const Module& module) {
+  std::vector<std::string> lines;
+  const auto indented = [&](const std::string& text) {
+    for (std::size_t at = 0; at <= text.size();) {
+      const std::size_t end = std::min(text.find('\n', at), text.size());
+      lines.push_back("  " + text.substr(at, end - at));
+      at = end + 1;
+    }
+  };
+  const std::string extra = module.extra_repr();
+  const auto children = module.named_children();
+  if (children.empty() && extra.find('\n') == std::string::npos) {
+    return module.type_name() + "(" + extra + ")";
+  }
+  if (!extra.empty()) indented(extra);
+  for (const auto& [name, child] : children) indented("(" + name + "): " + to_string(*child));
+  std::string out = module.type_name() + "(\n";
+  for (const std::string& line : lines) out += line + "\n";
+  return out + ")";
+}
+
+std::ostream& operator<<(std::ostream& os, const Module& module) { return os << to_string(module); }
+
+}  // namespace xgrad::nn
