@@ -218,6 +218,7 @@ std::vector<Tensor> composed(F forward, const Tensor& g, std::vector<Tensor> inp
         x.detach(), "AliasBackward0", [](const Tensor& dx) { return dx; }, x);
     wanted.push_back(x);
   }
+  if (wanted.empty()) return std::vector<Tensor>(inputs.size());
   std::vector<Tensor> found =
       grad(forward(inputs), wanted, {.grad_output = g, .create_graph = true, .allow_unused = true});
   std::vector<Tensor> results;

@@ -1,0 +1,278 @@
+#include "kernels/norm.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "detail/check.hpp"
+#include "detail/dispatch.hpp"
+#include "xgrad/extend.hpp"
+
+namespace xgrad {
+
+namespace {
+
+void check_eps(const char* op, double eps) {
+  if (!(eps >= 0)) {
+    throw Error(std::string(op) + ": eps must be at least 0, got " + std::to_string(eps));
+  }
+}
+
+/// A parameter or statistic of x: undefined, or of this shape and x's dtype.
+void check_part(const char* op, const char* what, const Tensor& part, const Shape& expected,
+                const Tensor& x) {
+  if (!part.defined()) return;
+  if (part.shape() != expected) {
+    throw ShapeError(std::string(op) + ": " + what + " has shape " + part.shape().str() +
+                     ", expected " + expected.str() + " for x of shape " + x.shape().str());
+  }
+  if (part.dtype() != x.dtype()) {
+    throw DTypeError(std::string(op) + ": " + what + " is " + name(part.dtype()) + ", but x is " +
+                     name(x.dtype()));
+  }
+}
+
+template <class T>
+const T* pointer(const Tensor& x) {
+  return x.defined() ? x.data<T>().data() : nullptr;
+}
+
+/// (x - mean) / sqrt(var + eps) over the given dimensions, recorded.
+Tensor standardized(const Tensor& x, const Dims& dims, double eps) {
+  const Tensor d = x - mean(x, {.dim = dims, .keepdim = true});
+  return d / sqrt(mean(square(d), {.dim = dims, .keepdim = true}) + eps);
+}
+
+}  // namespace
+
+// ---- layer_norm
+// ----------------------------------------------------------------------------------
+
+namespace {
+
+void check_normalized_shape(const Shape& shape, const Shape& x) {
+  if (shape.dim() == 0) {
+    throw ShapeError("layer_norm: normalized_shape () names no dimension of x, shape " + x.str());
+  }
+  const int before = x.dim() - shape.dim();
+  if (before >= 0 && std::equal(shape.begin(), shape.end(), x.begin() + before)) return;
+  std::string sizes;
+  for (std::int64_t size : shape) sizes += ", " + std::to_string(size);
+  throw ShapeError("layer_norm: normalized_shape " + shape.str() + " does not match the last " +
+                   (shape.dim() == 1 ? "dimension" : detail::count(shape.dim(), "dimension")) +
+                   " of x, shape " + x.str() + ". Expected x of shape (*" + sizes + ").");
+}
+
+}  // namespace
+
+Tensor layer_norm(const Tensor& x, Shape normalized_shape, const Tensor& weight, const Tensor& bias,
+                  double eps) {
+  detail::check_floating("layer_norm", x);
+  check_normalized_shape(normalized_shape, x.shape());
+  check_part("layer_norm", "weight", weight, normalized_shape, x);
+  check_part("layer_norm", "bias", bias, normalized_shape, x);
+  check_eps("layer_norm", eps);
+
+  const std::int64_t cols = normalized_shape.numel();
+  const std::int64_t rows = cols == 0 ? 0 : x.numel() / cols;
+  const TensorOptions like{.dtype = x.dtype()};
+  Tensor y = empty(x.shape(), like);
+  std::vector<double> mean(static_cast<std::size_t>(rows));
+  std::vector<double> rstd(static_cast<std::size_t>(rows));
+  // The kernel takes both or neither.
+  const bool affine = weight.defined() || bias.defined();
+  const Tensor scale = affine && !weight.defined() ? ones(normalized_shape, like) : weight;
+  const Tensor offset = affine && !bias.defined() ? zeros(normalized_shape, like) : bias;
+  detail::dispatch_floating(x.dtype(), [&](auto t) {
+    using T = decltype(t);
+    kernels::layer_norm({rows, cols, pointer<T>(x), pointer<T>(scale)}, pointer<T>(offset), eps,
+                        y.mut<T>().data(), mean.data(), rstd.data());
+  });
+
+  return record(
+      y, "NativeLayerNormBackward0",
+      [x = save(x), weight = save(weight), mean = std::move(mean), rstd = std::move(rstd), rows,
+       cols, normalized_shape, eps](const Tensor& g, Needs needs) {
+        if (is_grad_enabled()) {
+          std::vector<std::int64_t> last;
+          for (int d = -normalized_shape.dim(); d < 0; ++d) last.push_back(d);
+          const auto forward = [&](const std::vector<Tensor>& in) {
+            const Tensor xhat = standardized(in[0], last, eps);
+            return in[1].defined() ? xhat * in[1] : xhat;
+          };
+          const std::vector<Tensor> by = composed(forward, g, {x, weight});
+          return grads(by[0], by[1], needs[2] ? sum_to(g, normalized_shape) : Tensor());
+        }
+        const TensorOptions like_g{.dtype = g.dtype()};
+        const bool parameters = needs[1] || needs[2];
+        Tensor dx = needs[0] ? empty(g.shape(), like_g) : Tensor();
+        Tensor dweight = parameters ? zeros(normalized_shape, like_g) : Tensor();
+        Tensor dbias = parameters ? zeros(normalized_shape, like_g) : Tensor();
+        detail::dispatch_floating(g.dtype(), [&](auto t) {
+          using T = decltype(t);
+          kernels::layer_norm_backward({rows, cols, pointer<T>(x), pointer<T>(weight)},
+                                       pointer<T>(g), mean.data(), rstd.data(),
+                                       needs[0] ? dx.mut<T>().data() : nullptr,
+                                       parameters ? dweight.mut<T>().data() : nullptr,
+                                       parameters ? dbias.mut<T>().data() : nullptr);
+        });
+        return grads(dx, dweight, dbias);
+      },
+      x, weight, bias);
+}
+
+// ---- batch_norm
+// ----------------------------------------------------------------------------------
+
+namespace {
+
+/// One number for each channel.
+using PerChannel = std::vector<double>;
+
+PerChannel numbers(const Tensor& x, std::int64_t channels, double otherwise) {
+  if (x.defined()) return x.to_vector<double>();
+  return PerChannel(static_cast<std::size_t>(channels), otherwise);
+}
+
+/// (C, 1, ...), which broadcasts against x of shape (N, C, *).
+Shape across(const Shape& x) {
+  Shape shape{x[1]};
+  while (shape.dim() < x.dim() - 1) shape.push_back(1);
+  return shape;
+}
+
+/// Mean and variance of a training batch; the running statistics move towards them.
+template <class T>
+void use_batch(const Tensor& x, const kernels::ChannelSizes& sizes, double momentum,
+               PerChannel& mean, PerChannel& var, Tensor& running_mean, Tensor& running_var) {
+  kernels::channel_moments(sizes, pointer<T>(x), mean.data(), var.data());
+  const auto count = static_cast<double>(sizes.batch * sizes.inner);
+  PerChannel unbiased = var;
+  for (std::size_t c = 0; c < var.size(); ++c) {
+    unbiased[c] *= count / (count - 1);
+    if (std::isfinite(static_cast<T>(mean[c])) && std::isfinite(static_cast<T>(unbiased[c])))
+      continue;
+    throw Error("batch_norm: the batch statistics of channel " + std::to_string(c) +
+                " are not finite (mean " + std::to_string(mean[c]) + ", variance " +
+                std::to_string(unbiased[c]) + ") for x of shape " + x.shape().str() +
+                ". The running statistics are unchanged; look for NaN or infinity in the batch.");
+  }
+  const auto move = [momentum](Tensor& running, const PerChannel& batch) {
+    if (!running.defined()) return;
+    T* to = running.mut<T>().data();
+    for (std::size_t c = 0; c < batch.size(); ++c) {
+      to[c] = static_cast<T>((1 - momentum) * static_cast<double>(to[c]) + momentum * batch[c]);
+    }
+  };
+  move(running_mean, mean);
+  move(running_var, unbiased);
+}
+
+void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var,
+                      const Tensor& weight, const Tensor& bias, const BatchNormOptions& options) {
+  detail::check_floating("batch_norm", x);
+  if (x.dim() < 2) {
+    throw ShapeError("batch_norm: needs x of shape (N, C, *), got " + x.shape().str());
+  }
+  const std::int64_t channels = x.shape()[1];
+  check_part("batch_norm", "weight", weight, channels, x);
+  check_part("batch_norm", "bias", bias, channels, x);
+  check_part("batch_norm", "running_mean", running_mean, channels, x);
+  check_part("batch_norm", "running_var", running_var, channels, x);
+  check_eps("batch_norm", options.eps);
+  if (!options.training) {
+    if (running_mean.defined() && running_var.defined()) return;
+    throw Error("batch_norm: needs running_mean and running_var when not training");
+  }
+  if (channels > 0 && x.numel() == channels) {
+    throw ShapeError("batch_norm: training needs more than 1 value per channel, got x of shape " +
+                     x.shape().str() +
+                     ". Use a larger batch (drop_last for a short last one), call "
+                     "eval(), or use LayerNorm.");
+  }
+  if (running_mean.defined()) detail::check_in_place("batch_norm", running_mean);
+  if (running_var.defined()) detail::check_in_place("batch_norm", running_var);
+}
+
+}  // namespace
+
+Tensor batch_norm(const Tensor& x, Tensor running_mean, Tensor running_var, const Tensor& weight,
+                  const Tensor& bias, BatchNormOptions options) {
+  check_batch_norm(x, running_mean, running_var, weight, bias, options);
+  const std::int64_t channels = x.shape()[1];
+  kernels::ChannelSizes sizes{x.shape()[0], channels, 1};
+  for (int d = 2; d < x.shape().dim(); ++d) sizes.inner *= x.shape()[d];
+  const bool training = options.training;
+  const double eps = options.eps;
+
+  Tensor y = empty(x.shape(), {.dtype = x.dtype()});
+  PerChannel mean = numbers(training ? Tensor() : running_mean, channels, 0);
+  PerChannel rstd = numbers(training ? Tensor() : running_var, channels, 0);
+  detail::dispatch_floating(x.dtype(), [&](auto t) {
+    using T = decltype(t);
+    if (training && x.numel() > 0) {  // an empty batch has no statistics
+      use_batch<T>(x, sizes, options.momentum, mean, rstd, running_mean, running_var);
+    }
+    PerChannel scale = numbers(weight, channels, 1);
+    for (std::size_t c = 0; c < scale.size(); ++c) {
+      rstd[c] = 1 / std::sqrt(rstd[c] + eps);
+      scale[c] *= rstd[c];
+    }
+    const PerChannel offset = numbers(bias, channels, 0);
+    kernels::channel_map({sizes, pointer<T>(x), mean.data()}, scale.data(), offset.data(), nullptr,
+                         y.mut<T>().data());
+  });
+
+  return record(
+      y, "NativeBatchNormBackward0",
+      [x = save(x), weight = save(weight), mean = std::move(mean), rstd = std::move(rstd), sizes,
+       training, eps](const Tensor& g, Needs needs) {
+        if (is_grad_enabled()) {
+          std::vector<std::int64_t> dims{0};  // all but that of the channels
+          for (int d = 2; d < g.shape().dim(); ++d) dims.push_back(d);
+          const auto forward = [&](const std::vector<Tensor>& in) {
+            const Shape shape = across(g.shape());
+            const TensorOptions like{.dtype = g.dtype()};
+            const Tensor xhat = training ? standardized(in[0], dims, eps)
+                                         : (in[0] - tensor(mean, like).reshape(shape)) *
+                                               tensor(rstd, like).reshape(shape);
+            return in[1].defined() ? xhat * in[1].reshape(shape) : xhat;
+          };
+          const std::vector<Tensor> by = composed(forward, g, {x, weight});
+          return grads(by[0], by[1], needs[2] ? sum(g, {.dim = dims}) : Tensor());
+        }
+        Tensor dx = needs[0] ? empty(g.shape(), {.dtype = g.dtype()}) : Tensor();
+        const PerChannel zero(mean.size());
+        PerChannel sum_g = zero;
+        PerChannel sum_g_xhat = zero;
+        PerChannel scale = numbers(weight, sizes.channels, 1);
+        PerChannel x_scale = zero;
+        PerChannel offset = zero;
+        detail::dispatch_floating(g.dtype(), [&](auto t) {
+          using T = decltype(t);
+          const kernels::Channels<T> in{sizes, pointer<T>(x), mean.data(), pointer<T>(g)};
+          if (training || needs[1] || needs[2]) {
+            kernels::channel_sums(in, sum_g.data(), sum_g_xhat.data());
+          }
+          const auto count = static_cast<double>(sizes.batch * sizes.inner);
+          for (std::size_t c = 0; c < zero.size(); ++c) {
+            sum_g_xhat[c] *= rstd[c];
+            scale[c] *= rstd[c];
+            x_scale[c] = -scale[c] * rstd[c] * sum_g_xhat[c] / count;
+            offset[c] = -scale[c] * sum_g[c] / count;
+          }
+          if (!needs[0]) return;
+          T* to = dx.mut<T>().data();
+          if (training) {
+            kernels::channel_map(in, x_scale.data(), offset.data(), scale.data(), to);
+          } else {  // mean and var do not depend on x
+            kernels::channel_map({sizes, pointer<T>(g), zero.data()}, scale.data(), zero.data(),
+                                 nullptr, to);
+          }
+        });
+        const auto to_tensor = [&](const PerChannel& v) { return tensor(v, {.dtype = g.dtype()}); };
+        return grads(dx, to_tensor(sum_g_xhat), to_tensor(sum_g));
+      },
+      x, weight, bias);
+}
+
+}  // namespace xgrad
