@@ -1,0 +1,43 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "xgrad/xgrad.hpp"
+
+/// Compares all elements, row-major; NaN matches NaN and an infinity itself.
+inline void expect_values(const xgrad::Tensor& got, const std::vector<double>& expected,
+                          double tolerance = 1e-12) {
+  ASSERT_TRUE(got.defined());
+  ASSERT_EQ(got.numel(), static_cast<std::int64_t>(expected.size()));
+  const std::vector<double> values = got.to_vector<double>();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i] == expected[i] || (std::isnan(values[i]) && std::isnan(expected[i]))) continue;
+    EXPECT_NEAR(values[i], expected[i], tolerance * (1 + std::abs(expected[i]))) << "element " << i;
+  }
+}
+
+/// Calls f, which must throw an E, and returns the text of the error.
+template <class E, class F>
+std::string error_of(F f) {
+  try {
+    f();
+  } catch (const E& error) {
+    return error.what();
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << "an error of another type: " << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << "no error";
+  return "";
+}
+
+/// Each of the words is in the text.
+inline void expect_words(const std::string& text, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    EXPECT_NE(text.find(word), std::string::npos) << "no \"" << word << "\" in: " << text;
+  }
+}
