@@ -6,6 +6,7 @@
 #include "xgrad/dtype.hpp"
 #include "xgrad/error.hpp"
 #include "xgrad/extend.hpp"
+#include "xgrad/gradcheck.hpp"
 #include "xgrad/io.hpp"
 #include "xgrad/nn.hpp"
 #include "xgrad/ops.hpp"
