@@ -28,6 +28,7 @@ class Case {
 
   const std::string& name() const { return name_; }
   const std::filesystem::path& folder() const { return folder_; }
+  const Json& json() const { return data_; }
   bool has(const char* key) const { return data_.contains(key) && !data_[key].is_null(); }
   const Json& operator[](const char* key) const { return data_.at(key); }
   /// The type of tensors that name none.
@@ -112,6 +113,9 @@ void run_op(Case& c);
 void run_accumulate(Case& c);
 void run_raises(Case& c);
 void run_rng(Case& c);
+void run_print(Case& c);
+/// Arguments of torch.set_printoptions.
+xg::PrintChanges print_changes(const Json& options);
 void run_optimizer(Case& c);
 void run_scheduler(Case& c);
 /// Makes an optimizer that must be refused.

@@ -16,6 +16,7 @@ const Kind kinds[] = {
     {"accumulate", run_accumulate},
     {"raises", run_raises},
     {"rng", run_rng},
+    {"print", run_print},
     {"optimizer", run_optimizer, "optimizer"},
     {"scheduler", run_scheduler, "scheduler"},
 };

@@ -88,7 +88,8 @@ void run_raises(Case& c) {
   c.expect_raises([&] {
     if (c.has("shapes")) return binary(formula, c["shapes"]);
     if (c.has("optimizer")) {
-      return refuse_optimizer(c["optimizer"], c["hyper"], mentions(formula, "empty parameter list"));
+      return refuse_optimizer(c["optimizer"], c["hyper"],
+                              mentions(formula, "empty parameter list"));
     }
     return autograd(formula);
   });
