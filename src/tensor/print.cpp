@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <ostream>
 
+#include "detail/dispatch.hpp"
 #include "detail/python.hpp"
 #include "xgrad/error.hpp"
 
@@ -23,38 +25,49 @@ std::string number(double v, std::chars_format format, int precision) {
   return {buffer, std::to_chars(buffer, buffer + sizeof buffer, v, format, precision).ptr};
 }
 
-std::string spaces(std::int64_t n) { return std::string(static_cast<std::size_t>(n), ' '); }
+std::string spaces(std::int64_t n) {
+  return std::string(static_cast<std::size_t>(std::max<std::int64_t>(0, n)), ' ');
+}
 
 class Printer {
  public:
   Printer(const Tensor& x, const PrintOptions& options)
       : options_(options), shape_(x.shape()), summarize_(x.numel() > options.threshold) {
-    real_ = is_floating_point(x.dtype());
-    bool_ = x.dtype() == DType::bool_;
-    if (real_) {
-      reals_ = x.to_vector<double>();
-    } else {
-      whole_ = x.to_vector<std::int64_t>();
-    }
-    choose_format();
+    detail::dispatch(x.dtype(), [&](auto t) {
+      using T = decltype(t);
+      const T* values = x.data<T>().data();
+      std::vector<double> reals;
+      each_visible(0, 0, [&](std::int64_t i) {
+        if constexpr (std::is_same_v<T, bool>) {
+          add(values[i] ? "True" : "False");
+        } else if constexpr (std::is_same_v<T, std::int64_t>) {
+          add(std::to_string(values[i]));
+        } else {
+          reals.push_back(values[i]);
+        }
+      });
+      if (std::is_floating_point_v<T>) add_reals(reals);
+    });
   }
 
-  /// The elements of dimension `dim` on, from the flat index `first`.
-  std::string str(int dim, std::int64_t first, int indent) const {
-    if (dim == shape_.dim()) return cell(first);
-    const bool row = dim == shape_.dim() - 1;
+  /// The visible elements from dimension `dim` on that were not printed yet.
+  std::string str(int dim, int indent) {
+    if (dim == shape_.dim()) {
+      const std::string& cell = cells_[next_++];
+      return spaces(width_ - static_cast<std::int64_t>(cell.size())) + cell;
+    }
     // Within a row, lines are broken where they are full; above, after every entry.
+    const int below = shape_.dim() - 1 - dim;
     const std::int64_t per_line =
-        row ? std::max<std::int64_t>(1, (options_.linewidth - indent) / (width_ + 2)) : 1;
+        below > 0 ? 1 : std::max<std::int64_t>(1, (options_.linewidth - indent) / (width_ + 2));
     const std::string line_break =
-        std::string(static_cast<std::size_t>(row ? 1 : shape_.dim() - dim - 1), '\n') +
-        spaces(indent + 1);
+        "," + std::string(static_cast<std::size_t>(std::max(1, below)), '\n') + spaces(indent + 1);
     std::string out = "[";
     std::int64_t count = 0;
     for (std::int64_t i : visible(shape_[dim])) {
-      if (count > 0) out += count % per_line == 0 ? "," + line_break : ", ";
+      if (count > 0) out += count % per_line == 0 ? line_break : ", ";
+      out += i != gap ? str(dim + 1, indent + 1) : below > 0 ? "..." : " ...";
       ++count;
-      out += i < 0 ? (row ? " ..." : "...") : str(dim + 1, first + i * stride(dim), indent + 1);
     }
     return out + "]";
   }
@@ -62,87 +75,67 @@ class Printer {
  private:
   static constexpr std::int64_t gap = -1;
 
-  std::int64_t stride(int dim) const {
-    std::int64_t n = 1;
-    for (int d = dim + 1; d < shape_.dim(); ++d) n *= shape_[d];
-    return n;
-  }
-
   std::vector<std::int64_t> visible(std::int64_t size) const {
     std::vector<std::int64_t> out;
     const std::int64_t edge = options_.edgeitems;
     const bool cut = summarize_ && size > 2 * edge;
     for (std::int64_t i = 0; i < size; ++i) {
-      if (!cut || i < edge || i >= size - edge) out.push_back(i);
-      if (cut && i == edge) out.push_back(gap), i = size - edge - 1;
+      if (cut && i == edge) out.push_back(gap), i = size - edge;
+      out.push_back(i);
     }
     return out;
   }
 
+  /// f(flat index) in order, `first` being the index of this part's first element.
   template <class F>
   void each_visible(int dim, std::int64_t first, F&& f) const {
-    if (dim == shape_.dim()) return f(static_cast<std::size_t>(first));
+    if (dim == shape_.dim()) return f(first);
+    std::int64_t stride = 1;
+    for (int d = dim + 1; d < shape_.dim(); ++d) stride *= shape_[d];
     for (std::int64_t i : visible(shape_[dim])) {
-      if (i != gap) each_visible(dim + 1, first + i * stride(dim), f);
+      if (i != gap) each_visible(dim + 1, first + i * stride, f);
     }
   }
 
-  /// Whole numbers, decimals or scientific, and the width: decided by the finite elements other
-  /// than 0 that will be seen.
-  void choose_format() {
-    if (!real_) {
-      each_visible(0, 0, [&](std::size_t i) { widen(integer(i)); });
-      return;
-    }
+  void widen(const std::string& cell) {
+    width_ = std::max(width_, static_cast<std::int64_t>(cell.size()));
+  }
+  void add(std::string cell) {
+    widen(cell);
+    cells_.push_back(std::move(cell));
+  }
+
+  /// The finite elements other than 0 decide on whole numbers, decimals or scientific notation, and
+  /// on the width.
+  void add_reals(const std::vector<double>& reals) {
+    std::vector<double> deciding;
+    std::copy_if(reals.begin(), reals.end(), std::back_inserter(deciding),
+                 [](double v) { return std::isfinite(v) && v != 0; });
     double least = std::numeric_limits<double>::infinity();
     double most = 0;
-    const auto each_number = [&](auto f) {
-      each_visible(0, 0, [&](std::size_t i) {
-        if (std::isfinite(reals_[i]) && reals_[i] != 0) f(reals_[i]);
-      });
-    };
-    each_number([&](double v) {
+    bool whole = true;
+    for (double v : deciding) {
       least = std::min(least, std::abs(v));
       most = std::max(most, std::abs(v));
-      whole_numbers_ = whole_numbers_ && v == std::ceil(v);
-    });
-    if (most == 0) return;
-    scientific_ = most / least > 1000.0 || most > 1e8 || (!whole_numbers_ && least < 1e-4);
-    each_number([&](double v) { widen(real(v)); });
+      whole = whole && v == std::ceil(v);
+    }
+    bool scientific = most > 0 && (most / least > 1000 || most > 1e8 || (!whole && least < 1e-4));
+    const auto text = [&](double v) {
+      if (scientific) return number(v, std::chars_format::scientific, options_.precision);
+      if (!whole) return number(v, std::chars_format::fixed, options_.precision);
+      return number(v, std::chars_format::fixed, 0) + (std::isfinite(v) ? "." : "");
+    };
+    for (double v : deciding) widen(text(v));
     // An imposed notation keeps the width of the other one, as in PyTorch.
-    if (options_.sci_mode) scientific_ = *options_.sci_mode;
-  }
-
-  void widen(const std::string& text) {
-    width_ = std::max(width_, static_cast<std::int64_t>(text.size()));
-  }
-
-  std::string real(double v) const {
-    if (scientific_) return number(v, std::chars_format::scientific, options_.precision);
-    if (!whole_numbers_) return number(v, std::chars_format::fixed, options_.precision);
-    return number(v, std::chars_format::fixed, 0) + (std::isfinite(v) ? "." : "");
-  }
-
-  std::string integer(std::size_t i) const {
-    return bool_ ? (whole_[i] != 0 ? "True" : "False") : std::to_string(whole_[i]);
-  }
-
-  std::string cell(std::int64_t at) const {
-    const auto i = static_cast<std::size_t>(at);
-    const std::string text = real_ ? real(reals_[i]) : integer(i);
-    return spaces(std::max<std::int64_t>(0, width_ - static_cast<std::int64_t>(text.size()))) +
-           text;
+    if (most > 0) scientific = options_.sci_mode.value_or(scientific);
+    for (double v : reals) cells_.push_back(text(v));
   }
 
   const PrintOptions& options_;
   const Shape& shape_;
   bool summarize_;
-  bool real_ = false;
-  bool bool_ = false;
-  std::vector<double> reals_;
-  std::vector<std::int64_t> whole_;
-  bool whole_numbers_ = true;
-  bool scientific_ = false;
+  std::vector<std::string> cells_;
+  std::size_t next_ = 0;
   std::int64_t width_ = 1;
 };
 
@@ -193,7 +186,7 @@ std::string to_string(const Tensor& x) {
     suffixes.push_back("requires_grad=True");
   }
 
-  std::string out = prefix + (empty ? "[]" : Printer(x, current_options).str(0, 0, indent));
+  std::string out = prefix + (empty ? "[]" : Printer(x, current_options).str(0, indent));
   // PyTorch counts two more than the length of the last line.
   std::size_t length = out.size() - (out.rfind('\n') + 1) + 2;
   for (const std::string& suffix : suffixes) {
