@@ -1,0 +1,204 @@
+#include <algorithm>
+
+#include "detail/check.hpp"
+#include "detail/dispatch.hpp"
+#include "kernels/broadcast.hpp"
+#include "ops/rows.hpp"
+#include "ops/window.hpp"
+#include "xgrad/extend.hpp"
+
+namespace xgrad {
+
+using detail::wrap_dim;
+using ops::check_int64;
+using ops::Rows;
+using ops::Window;
+using ops::wrap_index;
+
+std::int64_t ops::wrap_index(const char* op, std::int64_t i, std::int64_t lowest, int dim,
+                             std::int64_t size) {
+  if (i < lowest || i >= size) {
+    throw IndexError(std::string(op) + ": index " + std::to_string(i) +
+                     " is out of range for dim " + std::to_string(dim) + " of size " +
+                     std::to_string(size));
+  }
+  return i < 0 ? i + size : i;
+}
+
+Tensor ops::wrap_indices(const char* op, const Tensor& index, std::int64_t lowest, int dim,
+                         std::int64_t size) {
+  Tensor numbers = reshape(index, {index.numel()}).clone();
+  for (std::int64_t& i : numbers.mut<std::int64_t>()) i = wrap_index(op, i, lowest, dim, size);
+  return numbers;
+}
+
+void ops::check_int64(const char* op, const Tensor& index) {
+  if (index.dtype() == int64) return;
+  throw DTypeError(std::string(op) + ": the index must be int64, got " + name(index.dtype()) +
+                   " of shape " + index.shape().str());
+}
+
+// ---- one index, one range
+// ------------------------------------------------------------------------
+
+namespace {
+
+int dim_with_size(const char* op, const Tensor& x, std::int64_t dim) {
+  if (x.dim() == 0) throw IndexError(std::string(op) + ": a 0-d tensor has no parts");
+  return wrap_dim(op, dim, x.shape().dim());
+}
+
+}  // namespace
+
+Tensor select(const Tensor& x, std::int64_t dim, std::int64_t index) {
+  const int at = dim_with_size("select", x, dim);
+  const std::int64_t size = x.shape()[at];
+  const Window all(x.shape());
+  Window window;
+  window.offset = wrap_index("select", index, -size, at, size) * all.stride(at);
+  window.rows = at == 0;
+  for (int d = 0; d < x.shape().dim(); ++d) {
+    if (d != at) window.push_back(x.shape()[d], all.stride(d));
+  }
+  return ops::part(x, window, "SelectBackward0");
+}
+
+Tensor narrow(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_t length) {
+  const int at = dim_with_size("narrow", x, dim);
+  const std::int64_t size = x.shape()[at];
+  const std::int64_t first = start < 0 ? start + size : start;
+  if (first < 0 || length < 0 || first > size || length > size - first) {
+    throw IndexError("narrow: " + detail::count(length, "element") + " from " +
+                     std::to_string(start) + " on do not lie within dim " + std::to_string(dim) +
+                     " of shape " + x.shape().str());
+  }
+  return ops::part(x, ops::slice(x.shape(), at, first, length), "SliceBackward0");
+}
+
+// ---- rows by number
+// ------------------------------------------------------------------------------
+
+namespace {
+
+/// The derivative of take_rows: zeros with each row of g added at its place.
+Tensor add_rows(const Tensor& g, const Rows& rows) {
+  Tensor out = zeros(rows.from, {.dtype = g.dtype()});
+  detail::dispatch_floating(g.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const T* from = g.data<T>().data();
+    T* to = out.mut<T>().data();
+    ops::each_row(rows, [&](std::int64_t whole, std::int64_t taken) {
+      for (std::int64_t i = 0; i < rows.blocks[2]; ++i) to[whole + i] += from[taken + i];
+    });
+  });
+  return record(
+      out, "IndexAddBackward0",
+      [rows](const Tensor& h) { return ops::take_rows(h, rows, "IndexSelectBackward0"); }, g);
+}
+
+}  // namespace
+
+Tensor ops::take_rows(const Tensor& x, const Rows& rows, const char* name) {
+  Tensor out = empty(rows.to, {.dtype = x.dtype()});
+  detail::dispatch(x.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const T* from = x.data<T>().data();
+    T* to = out.mut<T>().data();
+    ops::each_row(rows, [&](std::int64_t whole, std::int64_t taken) {
+      std::copy(from + whole, from + whole + rows.blocks[2], to + taken);
+    });
+  });
+  return record(
+      out, name, [rows](const Tensor& g) { return add_rows(g, rows); }, x);
+}
+
+Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index) {
+  check_int64("index_select", index);
+  if (index.dim() > 1) {
+    throw ShapeError("index_select: the index must be 1-d, got shape " + index.shape().str() +
+                     ". index(x, {tensor}) takes any shape.");
+  }
+  const int at = wrap_dim("index_select", dim, x.shape().dim());
+  Rows rows{.blocks = {1, 1, 1}, .numbers = {}, .from = x.shape(), .to = x.shape()};
+  for (int d = 0; d < x.shape().dim(); ++d) {
+    rows.blocks[d < at ? 0 : d == at ? 1 : 2] *= x.shape()[d];
+  }
+  rows.numbers = ops::wrap_indices("index_select", index, 0, at, rows.blocks[1]);
+  if (x.dim() > 0) rows.to[at] = index.numel();
+  return ops::take_rows(x, rows, "IndexSelectBackward0");
+}
+
+// ---- gather
+// --------------------------------------------------------------------------------------
+
+namespace {
+
+/// element(place in x, place in the index) for each element of the index.
+template <class F>
+void each_gathered(const Shape& shape, int dim, const Tensor& index, F element) {
+  if (index.numel() == 0) return;
+  const Window all(shape);
+  kernels::Plan<1> plan;
+  for (int d = index.shape().dim() - 1; d >= 0; --d) {
+    plan.push(index.shape()[d], {d == dim ? 0 : all.stride(d)});
+  }
+  const std::int64_t* at = index.data<std::int64_t>().data();
+  const std::int64_t step = shape.dim() == 0 ? 0 : all.stride(dim);
+  plan.each_row([&](const auto& offset, std::int64_t first) {
+    for (std::int64_t i = 0; i < plan.sizes[0]; ++i) {
+      element(offset[0] + i * plan.strides[0][0] + at[first + i] * step, first + i);
+    }
+  });
+}
+
+/// The derivative of gather: zeros of that shape with each element of g added at its place.
+Tensor scatter_add(const Tensor& g, const Shape& shape, int dim, const Tensor& index) {
+  Tensor out = zeros(shape, {.dtype = g.dtype()});
+  detail::dispatch_floating(g.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const T* from = g.data<T>().data();
+    T* to = out.mut<T>().data();
+    each_gathered(shape, dim, index,
+                  [&](std::int64_t whole, std::int64_t taken) { to[whole] += from[taken]; });
+  });
+  return record(
+      out, "ScatterAddBackward0",
+      [dim, index = save(index)](const Tensor& h) { return gather(h, dim, index); }, g);
+}
+
+}  // namespace
+
+Tensor gather(const Tensor& x, std::int64_t dim, const Tensor& index) {
+  check_int64("gather", index);
+  const Shape& shape = x.shape();
+  const int at = wrap_dim("gather", dim, shape.dim());
+  const std::int64_t size = shape.dim() == 0 ? 1 : shape[at];
+  bool fits = index.numel() == 0 ||
+              std::max<std::int64_t>(1, index.dim()) == std::max<std::int64_t>(1, x.dim());
+  for (int d = 0; fits && index.numel() > 0 && d < index.shape().dim(); ++d) {
+    fits = d == at || index.shape()[d] <= shape[d];
+  }
+  if (!fits) {
+    throw ShapeError("gather: index of shape " + index.shape().str() + " does not fit x of shape " +
+                     shape.str() +
+                     ": needs as many dimensions, and no greater sizes except in dim " +
+                     std::to_string(dim));
+  }
+  for (std::int64_t i : index.data<std::int64_t>()) wrap_index("gather", i, 0, at, size);
+  Tensor out = empty(index.shape(), {.dtype = x.dtype()});
+  detail::dispatch(x.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const T* from = x.data<T>().data();
+    T* to = out.mut<T>().data();
+    each_gathered(shape, at, index,
+                  [&](std::int64_t whole, std::int64_t taken) { to[taken] = from[whole]; });
+  });
+  return record(
+      out, "GatherBackward0",
+      [from = shape, at, index = save(index)](const Tensor& g) {
+        return scatter_add(g, from, at, index);
+      },
+      x);
+}
+
+}  // namespace xgrad
