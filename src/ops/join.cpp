@@ -10,8 +10,7 @@ namespace xgrad {
 using detail::wrap_dim;
 using ops::Window;
 
-// ---- copies side by side
-// -------------------------------------------------------------------------
+// ---- copies side by side -----------------------------------------------------------------------
 
 namespace {
 
@@ -54,8 +53,7 @@ Tensor repeat(const Tensor& x, Shape repeats) {
       x);
 }
 
-// ---- several tensors into one
-// --------------------------------------------------------------------
+// ---- several tensors into one ------------------------------------------------------------------
 
 namespace {
 
@@ -115,7 +113,7 @@ Tensor cat(const std::vector<Tensor>& tensors, std::int64_t dim) {
                    "all sizes but that of dim " + std::to_string(dim) + " must be equal");
     }
     shape[at] += length;
-    blocks.push_back(xs[i].detach());
+    blocks.push_back(xs[i]);
   }
   return record_list(
       joined(blocks, shape, at), "CatBackward0",
@@ -137,13 +135,15 @@ Tensor cat(const std::vector<Tensor>& tensors, std::int64_t dim) {
 
 Tensor stack(const std::vector<Tensor>& tensors, std::int64_t dim) {
   const std::vector<Tensor> xs = promoted("stack", tensors);
-  const int at = wrap_dim("stack", dim, xs[0].shape().dim() + 1);
+  Shape shape = xs[0].shape();
+  const int at = wrap_dim("stack", dim, shape.dim() + 1);
+  const Shape single = unsqueeze(xs[0].detach(), at).shape();
   std::vector<Tensor> blocks;
   for (std::size_t i = 0; i < xs.size(); ++i) {
-    if (xs[i].shape() != xs[0].shape()) fail_unequal("stack", xs, i, "all shapes must be equal");
-    blocks.push_back(unsqueeze(xs[i].detach(), at));
+    if (xs[i].shape() != shape) fail_unequal("stack", xs, i, "all shapes must be equal");
+    blocks.push_back(ops::alias(xs[i], single));
   }
-  Shape shape = blocks[0].shape();
+  shape = single;
   shape[at] = static_cast<std::int64_t>(xs.size());
   return record_list(
       joined(blocks, shape, at), "StackBackward0",
@@ -157,8 +157,7 @@ Tensor stack(const std::vector<Tensor>& tensors, std::int64_t dim) {
       xs);
 }
 
-// ---- one tensor into several
-// ---------------------------------------------------------------------
+// ---- one tensor into several -------------------------------------------------------------------
 
 namespace {
 
@@ -204,15 +203,13 @@ std::vector<Tensor> split(const Tensor& x, std::int64_t size, std::int64_t dim) 
 std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes,
                           std::int64_t dim) {
   const int at = checked_dim("split", x, dim);
-  std::int64_t total = 0;
-  for (std::int64_t size : sizes) {
-    if (size < 0) throw Error("split: negative size " + std::to_string(size));
-    total += size;
-  }
-  if (total != x.shape()[at]) {
-    throw ShapeError("split: the sizes add up to " + std::to_string(total) + ", but dim " +
-                     std::to_string(dim) + " of shape " + x.shape().str() + " has " +
-                     std::to_string(x.shape()[at]));
+  std::int64_t left = x.shape()[at];
+  for (std::int64_t size : sizes) left = size < 0 || size > left ? -1 : left - size;
+  if (left != 0) {
+    std::string list;
+    for (std::int64_t size : sizes) list += (list.empty() ? "" : ", ") + std::to_string(size);
+    throw ShapeError("split: the sizes " + list + " do not add up to dim " + std::to_string(dim) +
+                     " of shape " + x.shape().str());
   }
   return pieces(x, at, sizes, "SplitWithSizesBackward0");
 }
@@ -225,7 +222,7 @@ std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, std::int64_t dim
     const std::vector<std::int64_t> none(static_cast<std::size_t>(chunks), 0);
     return pieces(x, at, none, "SplitWithSizesBackward0");
   }
-  return pieces(x, at, equal_sizes(total, (total + chunks - 1) / chunks), "SplitBackward0");
+  return pieces(x, at, equal_sizes(total, 1 + (total - 1) / chunks), "SplitBackward0");
 }
 
 }  // namespace xgrad

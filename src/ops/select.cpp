@@ -38,8 +38,7 @@ void ops::check_int64(const char* op, const Tensor& index) {
                    " of shape " + index.shape().str());
 }
 
-// ---- one index, one range
-// ------------------------------------------------------------------------
+// ---- one index, one range ----------------------------------------------------------------------
 
 namespace {
 
@@ -75,8 +74,7 @@ Tensor narrow(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_
   return ops::part(x, ops::slice(x.shape(), at, first, length), "SliceBackward0");
 }
 
-// ---- rows by number
-// ------------------------------------------------------------------------------
+// ---- rows by number ----------------------------------------------------------------------------
 
 namespace {
 
@@ -128,8 +126,7 @@ Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index) {
   return ops::take_rows(x, rows, "IndexSelectBackward0");
 }
 
-// ---- gather
-// --------------------------------------------------------------------------------------
+// ---- gather ------------------------------------------------------------------------------------
 
 namespace {
 

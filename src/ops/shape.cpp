@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 
 #include "detail/check.hpp"
 #include "detail/dispatch.hpp"
@@ -12,8 +11,7 @@ using detail::wrap_dim;
 using ops::reshaped;
 using ops::Window;
 
-// ---- the same elements in other sizes: memory is shared
-// ------------------------------------------
+// ---- the same elements in other sizes: memory is shared ----------------------------------------
 
 namespace {
 
@@ -92,17 +90,14 @@ Tensor unsqueeze(const Tensor& x, std::int64_t dim) {
   return reshaped(x, shape, "UnsqueezeBackward0");
 }
 
-// ---- the same elements in another order
-// ----------------------------------------------------------
+// ---- the same elements in another order --------------------------------------------------------
 
 namespace {
 
 Tensor transposed(const Tensor& x, int a, int b, const char* name) {
   Window window(x.shape());
-  if (a != b) {
-    std::swap(window.sizes[a], window.sizes[b]);
-    std::swap(window.stride(a), window.stride(b));
-  }
+  std::swap(window.sizes[a], window.sizes[b]);
+  std::swap(window.stride(a), window.stride(b));
   return record(
       ops::read(x, window), name, [a, b](const Tensor& g) { return transpose(g, a, b); }, x);
 }
@@ -166,8 +161,7 @@ Tensor flip(const Tensor& x, Dims dims) {
       ops::read(x, window), "FlipBackward0", [dims](const Tensor& g) { return flip(g, dims); }, x);
 }
 
-// ---- more or fewer elements
-// ----------------------------------------------------------------------
+// ---- more or fewer elements --------------------------------------------------------------------
 
 Tensor expand(const Tensor& x, Shape shape) {
   const Shape& from = x.shape();
@@ -194,9 +188,8 @@ Tensor expand(const Tensor& x, Shape shape) {
 
 namespace {
 
-/// Keeps the columns from `first(row)` up to `end(row)` of each matrix, zeros elsewhere.
-template <class First, class End>
-Tensor band(const char* op, const Tensor& x, First first, End end) {
+/// Zeros outside the triangle of each matrix that lies below (above) its diagonal, with it.
+Tensor triangle(const char* op, const Tensor& x, std::int64_t diagonal, bool below) {
   const int rank = x.shape().dim();
   if (rank < 2) {
     throw ShapeError(std::string(op) + ": needs at least 2 dimensions, got shape " +
@@ -204,16 +197,17 @@ Tensor band(const char* op, const Tensor& x, First first, End end) {
   }
   const std::int64_t rows = x.shape()[rank - 2];
   const std::int64_t columns = x.shape()[rank - 1];
+  const std::int64_t first = std::clamp(diagonal, -rows, columns) + (below ? 1 : 0);
   Tensor out = zeros_like(x);
-  if (x.numel() == 0) return out;
   detail::dispatch(x.dtype(), [&](auto t) {
     using T = decltype(t);
-    const T* from = x.data<T>().data();
+    const std::span<const T> from = x.data<T>();
     T* to = out.mut<T>().data();
-    for (std::int64_t r = 0; r < x.numel() / columns; ++r, from += columns, to += columns) {
-      const std::int64_t begin = std::clamp<std::int64_t>(first(r % rows), 0, columns);
-      const std::int64_t stop = std::clamp<std::int64_t>(end(r % rows), begin, columns);
-      std::copy(from + begin, from + stop, to + begin);
+    for (std::int64_t at = 0; at < x.numel(); at += columns) {
+      const auto edge = at + std::clamp<std::int64_t>(at / columns % rows + first, 0, columns);
+      const std::int64_t begin = below ? at : edge;
+      const std::int64_t end = below ? edge : at + columns;
+      std::copy(from.begin() + begin, from.begin() + end, to + begin);
     }
   });
   return out;
@@ -223,18 +217,14 @@ Tensor band(const char* op, const Tensor& x, First first, End end) {
 
 Tensor tril(const Tensor& x, std::int64_t diagonal) {
   return record(
-      band(
-          "tril", x, [](std::int64_t) { return std::int64_t{0}; },
-          [=](std::int64_t row) { return row + diagonal + 1; }),
-      "TrilBackward0", [diagonal](const Tensor& g) { return tril(g, diagonal); }, x);
+      triangle("tril", x, diagonal, true), "TrilBackward0",
+      [diagonal](const Tensor& g) { return tril(g, diagonal); }, x);
 }
 
 Tensor triu(const Tensor& x, std::int64_t diagonal) {
   return record(
-      band(
-          "triu", x, [=](std::int64_t row) { return row + diagonal; },
-          [columns = x.dim() > 0 ? x.size(-1) : 0](std::int64_t) { return columns; }),
-      "TriuBackward0", [diagonal](const Tensor& g) { return triu(g, diagonal); }, x);
+      triangle("triu", x, diagonal, false), "TriuBackward0",
+      [diagonal](const Tensor& g) { return triu(g, diagonal); }, x);
 }
 
 }  // namespace xgrad
