@@ -16,3 +16,4 @@
 #include "xgrad/shape.hpp"
 #include "xgrad/state_dict.hpp"
 #include "xgrad/tensor.hpp"
+#include "xgrad/threads.hpp"
