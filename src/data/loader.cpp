@@ -1,0 +1,42 @@
+#include "xgrad/data/loader.hpp"
+
+#include <algorithm>
+
+#include "xgrad/error.hpp"
+#include "xgrad/ops.hpp"
+
+namespace xgrad::data {
+
+DataLoader::DataLoader(Dataset dataset, DataLoaderOptions options)
+    : dataset_(std::move(dataset)), options_(options), generator_(options.seed) {
+  if (options.batch_size < 1) {
+    throw Error("DataLoader: batch_size must be at least 1, got " +
+                std::to_string(options.batch_size));
+  }
+  if (dataset_.size() != dataset_.labels.size(0)) {
+    throw ShapeError("DataLoader: inputs of shape " + dataset_.inputs.shape().str() +
+                     " and labels of shape " + dataset_.labels.shape().str() +
+                     " differ in their number of rows");
+  }
+}
+
+std::int64_t DataLoader::size() const {
+  const std::int64_t last = options_.drop_last ? 0 : options_.batch_size - 1;
+  return (dataset_.size() + last) / options_.batch_size;
+}
+
+DataLoader::Iterator DataLoader::begin() {
+  return {this, options_.shuffle ? randperm(dataset_.size(), generator_) : Tensor()};
+}
+
+Batch DataLoader::Iterator::operator*() const {
+  const Dataset& all = loader_->dataset_;
+  const std::int64_t start = batch_ * loader_->options_.batch_size;
+  const std::int64_t rows = std::min(loader_->options_.batch_size, all.size() - start);
+  if (!order_.defined())
+    return {narrow(all.inputs, 0, start, rows), narrow(all.labels, 0, start, rows)};
+  const Tensor numbers = narrow(order_, 0, start, rows);
+  return {index_select(all.inputs, 0, numbers), index_select(all.labels, 0, numbers)};
+}
+
+}  // namespace xgrad::data
