@@ -177,7 +177,7 @@ Tensor pow(const Tensor& a, const Tensor& b) {
       out, "PowBackward1",
       [a = save(a), b = save(b)](const Tensor& g, const Tensor& y, Needs needs) {
         const Tensor& base = a;
-        const Tensor& exponent = b;
+        const Tensor exponent = ops::as_floating(b);
         Tensor by_base;
         Tensor by_exponent;
         if (needs[0]) {
