@@ -15,6 +15,19 @@ struct Groups {
   std::int64_t inner = 1;
 };
 
+/// Columns that are worked on together, so that one value for each stays in the cache.
+inline constexpr std::int64_t most_columns = 256;
+
+/// call(first output, first element, columns) for each block of neighbouring columns.
+template <class Call>
+XGRAD_INLINE void each_block(const Groups& at, Call call) {
+  for (std::int64_t o = 0; o < at.outer; ++o) {
+    for (std::int64_t j = 0; j < at.inner; j += most_columns) {
+      call(o * at.inner + j, o * at.reduced * at.inner + j, std::min(most_columns, at.inner - j));
+    }
+  }
+}
+
 /// Folds n neighbours: independent accumulators, so that the compiler uses whole registers, in
 /// blocks, so that rounding errors of long sums stay small.
 template <class T, class A, class Step, class Merge>
@@ -75,26 +88,20 @@ XGRAD_INLINE void fold(const Groups& at, const T* x, A start, Step step, Merge m
     }
     return;
   }
-  constexpr std::int64_t most = 256;  // columns at a time, so that their totals stay in the cache
-  A total[most];
-  for (std::int64_t o = 0; o < at.outer; ++o) {
-    for (std::int64_t first = 0; first < at.inner; first += most) {
-      const std::int64_t width = std::min(most, at.inner - first);
-      const std::int64_t output = o * at.inner + first;
-      std::fill_n(total, width, start);
-      fold_columns(x + o * at.reduced * at.inner + first, at.reduced, at.inner, width, output,
-                   total, step);
-      for (std::int64_t j = 0; j < width; ++j) finish(output + j, total[j]);
-    }
-  }
+  A total[most_columns];
+  each_block(at, [&](std::int64_t output, std::int64_t first, std::int64_t width) {
+    std::fill_n(total, width, start);
+    fold_columns(x + first, at.reduced, at.inner, width, output, total, step);
+    for (std::int64_t j = 0; j < width; ++j) finish(output + j, total[j]);
+  });
 }
 
-/// Sum divided by `divisor`, accumulated in double.
-void sums(const Groups& at, const float* x, double divisor, float* out);
-void sums(const Groups& at, const float* x, double divisor, double* out);
-void sums(const Groups& at, const double* x, double divisor, double* out);
-
-/// Sum of (x - center)^2 divided by `divisor`, for one center per output; null: center 0.
+/// Sum of x - center divided by `divisor`, for one center per output; null: center 0. `out` may be
+/// `center`.
+void sums(const Groups& at, const float* x, const double* center, double divisor, float* out);
+void sums(const Groups& at, const float* x, const double* center, double divisor, double* out);
+void sums(const Groups& at, const double* x, const double* center, double divisor, double* out);
+/// The same for (x - center)^2.
 void squares(const Groups& at, const float* x, const double* center, double divisor, float* out);
 void squares(const Groups& at, const double* x, const double* center, double divisor, double* out);
 

@@ -5,6 +5,7 @@
 
 namespace xgrad {
 
+using ops::chain;
 using ops::map2;
 using ops::over;
 using ops::times;
@@ -158,13 +159,22 @@ T power(T base, T exponent) {
 Tensor pow(const Tensor& a, Scalar exponent) {
   no_bool("pow", ops::result_type(a, exponent));
   const double e = exponent.to<double>();
-  Tensor out = map2("pow", a, exponent, [e](auto x, auto y) {
-    return e == 2 ? x * x : power(x, y);  // exact, and much faster than the general case
-  });
+  const bool floating = is_floating_point(ops::result_type(a, exponent));
+  const auto raised = [&](auto f) { return map2("pow", a, exponent, f); };
+  // The usual ones are much faster than the general case, and the whole ones exact.
+  Tensor out = e == 1                ? raised([](auto x, auto) { return x; })
+               : e == 2              ? raised([](auto x, auto) { return x * x; })
+               : e == 3              ? raised([](auto x, auto) { return x * x * x; })
+               : e == 0.5            ? raised([](auto x, auto) { return std::sqrt(x); })
+               : e == -0.5           ? raised([](auto x, auto) { return 1 / std::sqrt(x); })
+               : e == -1 && floating ? raised([](auto x, auto) { return 1 / x; })
+                                     : raised([](auto x, auto y) { return power(x, y); });
   return record_broadcast(
       out, "PowBackward0",
       [a = save(a), e](const Tensor& g) {
         if (e == 0) return zeros_like(g);
+        if (e == 1) return g;
+        if (e == 2) return chain(g, a, [](auto h, auto v) { return times(h, v * 2); });
         return times(g, pow(a, e - 1) * e);
       },
       a);
@@ -181,11 +191,11 @@ Tensor pow(const Tensor& a, const Tensor& b) {
         Tensor by_base;
         Tensor by_exponent;
         if (needs[0]) {
-          by_base = times(g, where(exponent == 0, 0, exponent * pow(base, exponent - 1)));
+          by_base = times(g, times(exponent, pow(base, exponent - 1)));
         }
         if (needs[1]) {
           const Tensor flat = (base == 0) * (exponent >= 0);  // 0^b does not depend on b there
-          by_exponent = times(g, where(flat, 0, y * log(base)));
+          by_exponent = times(g, where(flat, 0, times(y, log(base))));
         }
         return grads(by_base, by_exponent);
       },
@@ -250,7 +260,7 @@ Tensor ops::times(const Tensor& g, const Tensor& d) {
   return record_broadcast(
       out, "TimesBackward",
       [g = save(g), d = save(d)](const Tensor& h, Needs needs) {
-        return grads(needs[0] ? times(h, d) : Tensor(), needs[1] ? h * g : Tensor());
+        return grads(needs[0] ? times(h, d) : Tensor(), needs[1] ? times(h, g) : Tensor());
       },
       g, d);
 }

@@ -101,17 +101,24 @@ void choose(const bool* c, bool c_moves, const T* a, bool a_moves, const T* b, b
 
 /// Unrecorded choice; a and b have the result's dtype.
 Tensor chosen(const char* op, const Tensor& condition, const Tensor& a, const Tensor& b) {
-  const Shape shape = detail::broadcast_shapes(
-      op, detail::broadcast_shapes(op, condition.shape(), a.shape()), b.shape());
+  const Shape& sc = condition.shape();
+  const Shape& sa = a.shape();
+  const Shape& sb = b.shape();
+  const Shape shape = detail::broadcast_shapes(op, sc, detail::broadcast_shapes(op, sa, sb));
   Tensor out = empty(shape, {.dtype = a.dtype()});
-  const kernels::Plan<3> plan(shape, {condition.shape(), a.shape(), b.shape()});
+  const std::int64_t n = shape.numel();
+  if (n == 0) return out;
   const bool* c = condition.data<bool>().data();
   detail::dispatch(a.dtype(), [&](auto t) {
     using T = decltype(t);
     const T* from_a = a.data<T>().data();
     const T* from_b = b.data<T>().data();
     T* to = out.mut<T>().data();
-    if (shape.numel() == 0) return;
+    const auto flat = [&](const Shape& s) { return s == shape || s.dim() == 0; };
+    if (flat(sc) && flat(sa) && flat(sb)) {
+      return choose(c, sc.dim() > 0, from_a, sa.dim() > 0, from_b, sb.dim() > 0, to, n);
+    }
+    const kernels::Plan<3> plan(shape, {sc, sa, sb});
     plan.each_row([&](const std::array<std::int64_t, 3>& at, std::int64_t first) {
       choose(c + at[0], plan.strides[0][0] != 0, from_a + at[1], plan.strides[1][0] != 0,
              from_b + at[2], plan.strides[2][0] != 0, to + first, plan.sizes[0]);

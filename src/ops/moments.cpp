@@ -23,19 +23,31 @@ double degrees_of_freedom(const Tensor& x, Axes axes, bool unbiased) {
   return static_cast<double>(std::max<std::int64_t>(n, 0));
 }
 
-/// First the mean, then the squared distances from it, both accumulated in double.
+/// The mean of each group, as first element plus mean distance from it: so the mean of equal
+/// elements is exactly their value, and their variance 0.
+template <class T>
+void means(const kernels::Groups& at, const T* x, double* out) {
+  const auto add_first = [=](std::int64_t output, std::int64_t first, std::int64_t width) {
+    for (std::int64_t j = 0; j < width; ++j) out[output + j] += static_cast<double>(x[first + j]);
+  };
+  std::fill_n(out, at.outer * at.inner, 0.0);
+  if (at.reduced > 0) kernels::each_block(at, add_first);
+  kernels::sums(at, x, out, static_cast<double>(at.reduced), out);
+  if (at.reduced > 0) kernels::each_block(at, add_first);
+}
+
 Tensor variance(const char* op, const Tensor& x, Axes axes, bool unbiased, bool keepdim) {
   detail::check_floating(op, x);
   Tensor out = empty(reduced_shape(x.shape(), axes, keepdim), {.dtype = x.dtype()});
   Tensor center = empty(out.shape(), {.dtype = float64});
-  double* at = center.mut<double>().data();
+  double* mean = center.mut<double>().data();
   const Grouped in = grouped(x, axes);
   const double divisor = degrees_of_freedom(x, axes, unbiased);
   detail::dispatch_floating(x.dtype(), [&](auto t) {
     using T = decltype(t);
     const T* from = in.x.data<T>().data();
-    kernels::sums(in.groups, from, static_cast<double>(in.groups.reduced), at);
-    kernels::squares(in.groups, from, at, divisor, out.mut<T>().data());
+    means(in.groups, from, mean);
+    kernels::squares(in.groups, from, mean, divisor, out.mut<T>().data());
   });
   return out;
 }

@@ -110,7 +110,7 @@ Tensor ops::sum(const Tensor& x, Axes axes, bool keepdim, const char* node) {
     using T = decltype(t);
     const T* from = in.x.data<T>().data();
     if constexpr (std::is_floating_point_v<T>) {
-      kernels::sums(in.groups, from, 1, out.mut<T>().data());
+      kernels::sums(in.groups, from, nullptr, 1, out.mut<T>().data());
     } else {
       std::int64_t* to = out.mut<std::int64_t>().data();
       const auto add = [](std::int64_t a, std::int64_t b) { return a + b; };
@@ -130,7 +130,7 @@ Tensor ops::mean(const Tensor& x, Axes axes, bool keepdim, const char* node) {
   const Grouped in = grouped(x, axes);
   detail::dispatch_floating(x.dtype(), [&](auto t) {
     using T = decltype(t);
-    kernels::sums(in.groups, in.x.data<T>().data(), n, out.mut<T>().data());
+    kernels::sums(in.groups, in.x.data<T>().data(), nullptr, n, out.mut<T>().data());
   });
   return record(
       out, node,

@@ -75,16 +75,18 @@ Tensor cumsum(const Tensor& x, std::int64_t dim) {
     using R = std::conditional_t<std::is_floating_point_v<T>, T, std::int64_t>;
     const T* from = in.x.template data<T>().data();
     R* to = out.mut<R>().data();
-    for (std::int64_t o = 0; o < at.outer; ++o) {
-      for (std::int64_t j = 0; j < at.inner; ++j) {
-        Total total = 0;
-        const std::int64_t first = o * at.reduced * at.inner + j;
-        for (std::int64_t r = 0; r < at.reduced; ++r) {
-          total += static_cast<Total>(from[first + r * at.inner]);
-          to[first + r * at.inner] = static_cast<R>(total);
+    Total total[kernels::most_columns];
+    kernels::each_block(at, [&](std::int64_t, std::int64_t first, std::int64_t width) {
+      std::fill_n(total, width, Total{0});
+      for (std::int64_t r = 0; r < at.reduced; ++r) {
+        const T* row = from + first + r * at.inner;
+        R* sums = to + first + r * at.inner;
+        for (std::int64_t k = 0; k < width; ++k) {
+          total[k] += static_cast<Total>(row[k]);
+          sums[k] = static_cast<R>(total[k]);
         }
       }
-    }
+    });
   });
   return record(
       out, "CumsumBackward0",

@@ -91,7 +91,9 @@ Tensor rsqrt(const Tensor& x) {
   return record(
       out, "RsqrtBackward0",
       [](const Tensor& g, const Tensor& y) {
-        return chain(g, y, [](const auto& h, const auto& v) { return times(h, v * v * v / -2); });
+        return chain(g, y, [](const auto& h, const auto& v) {
+          return times(h, times(times(v, v), v) / -2);
+        });
       },
       x);
 }
@@ -101,7 +103,7 @@ Tensor reciprocal(const Tensor& x) {
   return record(
       out, "ReciprocalBackward0",
       [](const Tensor& g, const Tensor& y) {
-        return chain(g, y, [](const auto& h, const auto& v) { return times(h, -(v * v)); });
+        return chain(g, y, [](const auto& h, const auto& v) { return times(h, -times(v, v)); });
       },
       x);
 }
