@@ -138,12 +138,13 @@ Tensor operator-(const Tensor& a) { return neg(a); }
 
 namespace {
 
+constexpr const char* negative_power =
+    "pow: an integer to a negative power; convert with to(xg::float32)";
+
 template <class T>
 T power(T base, T exponent) {
   if constexpr (std::is_same_v<T, std::int64_t>) {
-    if (exponent < 0) {
-      throw Error("pow: an integer to a negative power; convert with to(xg::float32)");
-    }
+    if (exponent < 0) throw Error(negative_power);
     T result = 1;
     for (; exponent > 0; exponent >>= 1, base *= base) {
       if (exponent & 1) result *= base;
@@ -159,16 +160,16 @@ T power(T base, T exponent) {
 Tensor pow(const Tensor& a, Scalar exponent) {
   no_bool("pow", ops::result_type(a, exponent));
   const double e = exponent.to<double>();
-  const bool floating = is_floating_point(ops::result_type(a, exponent));
+  if (e < 0 && !is_floating_point(ops::result_type(a, exponent))) throw Error(negative_power);
   const auto raised = [&](auto f) { return map2("pow", a, exponent, f); };
   // The usual ones are much faster than the general case, and the whole ones exact.
-  Tensor out = e == 1                ? raised([](auto x, auto) { return x; })
-               : e == 2              ? raised([](auto x, auto) { return x * x; })
-               : e == 3              ? raised([](auto x, auto) { return x * x * x; })
-               : e == 0.5            ? raised([](auto x, auto) { return std::sqrt(x); })
-               : e == -0.5           ? raised([](auto x, auto) { return 1 / std::sqrt(x); })
-               : e == -1 && floating ? raised([](auto x, auto) { return 1 / x; })
-                                     : raised([](auto x, auto y) { return power(x, y); });
+  Tensor out = e == 1      ? raised([](auto x, auto) { return x; })
+               : e == 2    ? raised([](auto x, auto) { return x * x; })
+               : e == 3    ? raised([](auto x, auto) { return x * x * x; })
+               : e == 0.5  ? raised([](auto x, auto) { return std::sqrt(x); })
+               : e == -0.5 ? raised([](auto x, auto) { return 1 / std::sqrt(x); })
+               : e == -1   ? raised([](auto x, auto) { return 1 / x; })
+                           : raised([](auto x, auto y) { return power(x, y); });
   return record_broadcast(
       out, "PowBackward0",
       [a = save(a), e](const Tensor& g) {
@@ -187,7 +188,7 @@ Tensor pow(const Tensor& a, const Tensor& b) {
       out, "PowBackward1",
       [a = save(a), b = save(b)](const Tensor& g, const Tensor& y, Needs needs) {
         const Tensor& base = a;
-        const Tensor exponent = ops::as_floating(b);
+        const Tensor exponent = is_floating_point(b.get().dtype()) ? b : b.get().to(g.dtype());
         Tensor by_base;
         Tensor by_exponent;
         if (needs[0]) {
