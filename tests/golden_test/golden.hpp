@@ -4,6 +4,7 @@
 /// one function `void(Case&)`; what is wrong with the case is told to it.
 
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -114,11 +115,29 @@ void run_accumulate(Case& c);
 void run_raises(Case& c);
 void run_rng(Case& c);
 void run_print(Case& c);
+void run_batch_norm_sequence(Case& c);
+void run_training(Case& c);
+void run_state(Case& c);
+void run_lesson_layernorm(Case& c);
+void run_lesson_linear_relu(Case& c);
+void run_lesson_square(Case& c);
+void run_lesson_bn_ln(Case& c);
+void run_calculate_gain(Case& c);
+void run_fan(Case& c);
+void run_kaiming(Case& c);
+void run_xavier(Case& c);
+void run_linear_default(Case& c);
+void run_norm_default(Case& c);
 /// Arguments of torch.set_printoptions.
 xg::PrintChanges print_changes(const Json& options);
 void run_optimizer(Case& c);
 void run_scheduler(Case& c);
+/// An optimizer over one group.
+std::unique_ptr<xg::optim::Optimizer> make_optimizer(const std::string& name, const Json& hyper,
+                                                     std::vector<xg::Tensor> params);
 /// Makes an optimizer that must be refused.
 void refuse_optimizer(const std::string& optimizer, const Json& hyper, bool no_params);
+/// Fills a tensor of this shape (by default 4 by 3) in a way that must be refused.
+void refuse_init(const std::string& formula, const std::optional<xg::Shape>& shape);
 
 }  // namespace golden

@@ -112,6 +112,11 @@ std::unique_ptr<optim::LRScheduler> make_scheduler(optim::Optimizer& optimizer,
 
 }  // namespace
 
+std::unique_ptr<optim::Optimizer> make_optimizer(const std::string& name, const Json& hyper,
+                                                 std::vector<Tensor> params) {
+  return make_optimizer(name, hyper, {Group{.params = std::move(params), .own = Json::object()}});
+}
+
 void run_optimizer(Case& c) {
   std::map<std::string, Tensor> params;
   for (const Json& json : c["params"]) params[json.at("name")] = c.tensor(json).requires_grad_();

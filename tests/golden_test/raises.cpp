@@ -91,6 +91,12 @@ void run_raises(Case& c) {
       return refuse_optimizer(c["optimizer"], c["hyper"],
                               mentions(formula, "empty parameter list"));
     }
+    if (mentions(formula, "calculate_gain") || mentions(formula, "xavier") ||
+        mentions(formula, "kaiming")) {
+      const bool shaped = mentions(formula, "of shape (");
+      return refuse_init(formula,
+                         shaped ? std::optional(shape_after(formula, "of shape (")) : std::nullopt);
+    }
     return autograd(formula);
   });
 }
