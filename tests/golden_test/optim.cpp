@@ -110,6 +110,28 @@ std::unique_ptr<optim::LRScheduler> make_scheduler(optim::Optimizer& optimizer,
   throw Unknown{"scheduler " + name};
 }
 
+/// The losses that the recorded gradients are of.
+Tensor problem_loss(Case& c, const std::map<std::string, Tensor>& p) {
+  const auto data = [&](const char* name) { return c.tensor(named(c["data"], name)); };
+  if (c["problem"] == "quadratic") {
+    const Tensor &w = p.at("w"), &b = p.at("b");
+    return 0.5 * sum(data("c") * square(w - data("t"))) +
+           0.5 * sum(data("d") * square(b - data("u"))) + 0.1 * sum(square(matmul(w, b)));
+  }
+  if (c["problem"] == "mlp") {
+    const Tensor hidden = tanh(linear(data("x"), p.at("w1"), p.at("b1")));
+    return mse_loss(linear(hidden, p.at("w2"), p.at("b2")), data("y"));
+  }
+  throw Unknown{"problem " + c["problem"].dump()};
+}
+
+bool taken_away(const Json& grad) {  // by hand: set to None or to zeros
+  for (const Json& v : grad.at("values")) {
+    if (number(v) != 0) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::unique_ptr<optim::Optimizer> make_optimizer(const std::string& name, const Json& hyper,
@@ -135,9 +157,15 @@ void run_optimizer(Case& c) {
   int number_of_step = 0;
   for (const Json& step : c["steps"]) {
     const std::string at = "step " + std::to_string(++number_of_step) + " ";
+    optimizer->zero_grad(true);
+    const Tensor loss = problem_loss(c, params);
+    c.expect(at + "loss", loss.item<double>(), number(step.at("loss")));
+    loss.backward();
     for (const Json& grad : step.at("grads")) {
+      const std::string name = grad.at("name");
+      if (!taken_away(grad)) c.expect(at + "grad of " + name, params.at(name).grad(), grad);
       const bool none = grad.at("values").is_null();
-      params.at(grad.at("name")).set_grad(none ? Tensor() : c.tensor(grad));
+      params.at(name).set_grad(none ? Tensor() : c.tensor(grad));
     }
     if (step.contains("lr_used")) {
       for (std::size_t g = 0; g < groups.size(); ++g) {
