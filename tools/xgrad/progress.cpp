@@ -1,0 +1,84 @@
+#include "progress.hpp"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+
+namespace tool {
+
+namespace {
+
+std::string duration(double seconds) {
+  const auto s = static_cast<std::int64_t>(seconds + 0.5);
+  return s < 3600 ? fmt::format("{}:{:02}", s / 60, s % 60)
+                  : fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+}
+
+int terminal_width() {
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+}  // namespace
+
+Progress::Progress(std::string title, std::int64_t epochs, std::int64_t steps_per_epoch)
+    : title_(std::move(title)),
+      epochs_(epochs),
+      steps_(std::max<std::int64_t>(1, epochs * steps_per_epoch)),
+      terminal_(isatty(STDOUT_FILENO) == 1) {}
+
+Progress::~Progress() { erase(); }
+
+void Progress::erase() {
+  if (drawn_) fmt::print("\r\033[K");
+  std::fflush(stdout);
+  drawn_ = false;
+}
+
+void Progress::step(std::int64_t steps_done, std::int64_t samples_done, double loss,
+                    double accuracy) {
+  const double now = clock_.seconds();
+  if (!terminal_ || (now < next_draw_ && steps_done < steps_)) return;
+  next_draw_ = now + 0.1;
+  const double share = static_cast<double>(steps_done) / static_cast<double>(steps_);
+  const std::string text = fmt::format(
+      " {:3.0f} %  loss {:.4f}  accuracy {:5.2f} %  {:.0f} samples/s  {} left", 100 * share, loss,
+      100 * accuracy, static_cast<double>(samples_done) / now, duration(now / share - now));
+  const int room = terminal_width() - static_cast<int>(title_.size() + text.size()) - 4;
+  std::string bar;
+  if (room >= 8) {
+    const auto width = static_cast<std::size_t>(std::min(room, 30));
+    const auto full = static_cast<std::size_t>(share * static_cast<double>(width));
+    bar = " [" + std::string(full, '=') + std::string(width - full, ' ') + "]";
+  }
+  fmt::print("\r\033[K{}{}{}", title_, bar, text);
+  std::fflush(stdout);
+  drawn_ = true;
+}
+
+void Progress::epoch(std::int64_t epoch, double loss, double accuracy, double test_accuracy) {
+  // Ten lines tell the story of a run of any length; --log has every epoch.
+  const std::int64_t every = (epochs_ + 9) / 10;
+  if (terminal_ || (epoch % every != 0 && epoch != 1 && epoch != epochs_)) return;
+  fmt::print("{}  epoch {:>3}/{}  loss {:.4f}  train accuracy {:6.2f} %  test accuracy {:6.2f} %\n",
+             title_, epoch, epochs_, loss, 100 * accuracy, 100 * test_accuracy);
+  std::fflush(stdout);
+}
+
+namespace {
+volatile std::sig_atomic_t interrupted = 0;
+void on_interrupt(int) {
+  interrupted = 1;
+  std::signal(SIGINT, SIG_DFL);
+}
+}  // namespace
+
+InterruptGuard::InterruptGuard() : before_(std::signal(SIGINT, on_interrupt)) { interrupted = 0; }
+InterruptGuard::~InterruptGuard() { std::signal(SIGINT, before_); }
+bool InterruptGuard::requested() { return interrupted != 0; }
+
+}  // namespace tool

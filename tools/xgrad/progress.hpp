@@ -1,0 +1,58 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace tool {
+
+/// Seconds since its construction.
+class Clock {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+/// Shows how far a training run is: on a terminal one line that is drawn again a few times a
+/// second, elsewhere some ten plain lines.
+class Progress {
+ public:
+  Progress(std::string title, std::int64_t epochs, std::int64_t steps_per_epoch);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// After each step; loss and accuracy are averages over the epoch so far.
+  void step(std::int64_t steps_done, std::int64_t samples_done, double loss, double accuracy);
+  void epoch(std::int64_t epoch, double loss, double accuracy, double test_accuracy);
+
+ private:
+  void erase();
+
+  std::string title_;
+  std::int64_t epochs_;
+  std::int64_t steps_;
+  bool terminal_;
+  bool drawn_ = false;
+  Clock clock_;
+  double next_draw_ = 0;
+};
+
+/// Lets Ctrl-C end training after the current step; a second one ends the program.
+class InterruptGuard {
+ public:
+  InterruptGuard();
+  ~InterruptGuard();
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+  static bool requested();
+
+ private:
+  void (*before_)(int);
+};
+
+}  // namespace tool
