@@ -1,43 +1,73 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
+#include <limits>
 
 #include "demo.hpp"
 #include "train.hpp"
 
 namespace {
 
+/// A whole number from `low` to `high`; its words are those of the error, not of the help.
+CLI::Validator whole(std::int64_t low, std::int64_t high) {
+  return CLI::Validator(
+      [=](std::string& text) {
+        std::int64_t value = 0;
+        if (CLI::detail::lexical_cast(text, value) && value >= low && value <= high) {
+          return std::string();
+        }
+        return fmt::format("needs a whole number from {} to {}, got {}", low, high, text);
+      },
+      "");
+}
+
+CLI::Validator positive() {
+  return CLI::Validator(
+      [](std::string& text) {
+        double value = 0;
+        if (CLI::detail::lexical_cast(text, value) && value > 0 && std::isfinite(value)) {
+          return std::string();
+        }
+        return fmt::format("needs a number greater than 0, got {}", text);
+      },
+      "");
+}
+
 void add_train_options(CLI::App& app, tool::TrainOptions& o) {
+  const auto choice = [&app](const char* flag, std::string& value, const char* what,
+                             const std::vector<std::string>& names) {
+    app.add_option(flag, value, fmt::format("{}: {}", what, fmt::join(names, ", ")))
+        ->check(CLI::IsMember(names).description(""))
+        ->type_name("NAME")
+        ->capture_default_str();
+  };
+  const auto number = [&app](const char* flag, auto& value, const char* what,
+                             const CLI::Validator& check) {
+    app.add_option(flag, value, what)->check(check)->type_name("N")->capture_default_str();
+  };
   app.add_option("--data", o.data,
                  "digits (built in), fashion-mnist, a folder of IDX files, or a CSV file")
+      ->type_name("NAME|PATH")
       ->capture_default_str();
+  choice("--norm", o.net.norm, "Normalization after each hidden layer", tool::Mlp::norms());
   app.add_option("--hidden", o.net.hidden, "Sizes of the hidden layers")
       ->delimiter(',')
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
+      ->check(whole(1, 1 << 20))
+      ->type_name("N,N")
       ->default_str("64,32");
-  app.add_option("--activation", o.net.activation, "Activation after each hidden layer")
-      ->check(CLI::IsMember(tool::Mlp::activations()))
-      ->capture_default_str();
-  app.add_option("--epochs", o.epochs, "Passes over the training data")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}))
-      ->capture_default_str();
-  app.add_option("--batch-size", o.batch_size, "Samples per step")
-      ->check(CLI::Range(std::int64_t{2}, std::int64_t{1} << 30))
-      ->capture_default_str();
-  app.add_option("--lr", o.lr, "Learning rate")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--schedule", o.schedule, "Learning rate: falling to 0 as a cosine, or constant")
-      ->check(CLI::IsMember({"cosine", "constant"}))
-      ->capture_default_str();
-  app.add_option("--optimizer", o.optimizer, "Optimizer (sgd has momentum 0.9)")
-      ->check(CLI::IsMember({"sgd", "adam", "adamw"}))
-      ->capture_default_str();
-  app.add_option("--seed", o.seed, "Seed of initial weights and shuffling")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option("--threads", o.threads, "Threads for matrix products")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  choice("--activation", o.net.activation, "Activation after each hidden layer",
+         tool::Mlp::activations());
+  number("--epochs", o.epochs, "Passes over the training data", whole(1, 1000000));
+  number("--batch-size", o.batch_size, "Samples per step", whole(2, 1 << 30));
+  number("--lr", o.lr, "Learning rate", positive());
+  choice("--schedule", o.schedule, "Learning rate falling to 0, or not", {"cosine", "constant"});
+  choice("--optimizer", o.optimizer, "Update rule (sgd with momentum 0.9)",
+         {"sgd", "adam", "adamw"});
+  number("--seed", o.seed, "Seed of initial weights and shuffling",
+         whole(0, std::numeric_limits<std::int64_t>::max()));
+  number("--threads", o.threads, "Threads for matrix products", whole(1, 1024));
 }
 
 int run(int argc, char** argv) {
@@ -51,22 +81,27 @@ int run(int argc, char** argv) {
   CLI::App* train =
       app.add_subcommand("train", "Train a multilayer perceptron and report accuracy");
   add_train_options(*train, options);
-  train->add_option("--norm", options.net.norm, "Normalization after each hidden layer")
-      ->check(CLI::IsMember(tool::Mlp::norms()))
-      ->capture_default_str();
-  train->add_option("--save", options.save, "Write the trained weights to this safetensors file");
-  train->add_option("--log", options.log, "Write one JSON object per epoch to this file");
+  train->add_option("--save", options.save, "Write the trained weights to this safetensors file")
+      ->type_name("FILE");
+  train->add_option("--log", options.log, "Write one JSON object per epoch to this file")
+      ->type_name("FILE");
   train->footer("Ctrl-C ends training after the current step and still prints the results.");
 
-  CLI::App* demo = app.add_subcommand(
-      "demo", "The same net with no norm, LayerNorm and BatchNorm, and why LayerNorm has no modes");
+  CLI::App* demo =
+      app.add_subcommand("demo", "Show what LayerNorm and BatchNorm do, on three small nets");
   add_train_options(*demo, options);
+  demo->remove_option(demo->get_option("--norm"));  // all three are shown
 
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
-    fmt::print(stderr, "xgrad: {}. See xgrad --help.\n", e.what());
+    std::string what = e.what();
+    if (app.get_subcommands().empty()) {
+      what = argc > 1 ? fmt::format("there is no command \"{}\"", argv[1]) : "needs a command";
+    }
+    while (what.ends_with('.') || what.ends_with('\n')) what.pop_back();
+    fmt::print(stderr, "xgrad: {}. See xgrad --help.\n", what);
     return 2;
   }
   return train->parsed() ? tool::run_train(options) : tool::run_demo(options);
