@@ -22,58 +22,55 @@ Tensor zeros_if(bool wanted, const Shape& shape) { return wanted ? zeros(shape) 
 
 }  // namespace
 
-LayerNorm::LayerNorm(Shape normalized_shape, LayerNormOptions options)
-    : normalized_shape_(normalized_shape),
-      options_(options),
-      weight(register_parameter("weight", ones_if(options.elementwise_affine, normalized_shape))),
-      bias(register_parameter(
-          "bias", zeros_if(options.elementwise_affine && options.bias, normalized_shape))) {
-  check_eps("LayerNorm", options.eps);
+LayerNorm::LayerNorm(Shape sizes, LayerNormOptions with)
+    : normalized_shape(sizes),
+      options(with),
+      weight(register_parameter("weight", ones_if(with.elementwise_affine, sizes))),
+      bias(register_parameter("bias", zeros_if(with.elementwise_affine && with.bias, sizes))) {
+  check_eps("LayerNorm", with.eps);
 }
 Tensor LayerNorm::forward(const Tensor& x) {
-  return layer_norm(x, normalized_shape_, weight, bias, options_.eps);
+  return layer_norm(x, normalized_shape, weight, bias, options.eps);
 }
 std::string LayerNorm::extra_repr() const {
-  return normalized_shape_.str() + ", eps=" + python_repr(options_.eps) +
-         ", elementwise_affine=" + truth(options_.elementwise_affine);
+  return normalized_shape.str() + ", eps=" + python_repr(options.eps) +
+         ", elementwise_affine=" + truth(options.elementwise_affine);
 }
 
-BatchNorm::BatchNorm(std::int64_t num_features, BatchNormOptions options)
-    : num_features_(num_features),
-      options_(options),
-      weight(register_parameter("weight", ones_if(options.affine, num_features))),
-      bias(register_parameter("bias", zeros_if(options.affine, num_features))),
-      running_mean(
-          register_buffer("running_mean", zeros_if(options.track_running_stats, num_features))),
-      running_var(
-          register_buffer("running_var", ones_if(options.track_running_stats, num_features))),
-      num_batches_tracked(register_buffer("num_batches_tracked", options.track_running_stats
+BatchNorm::BatchNorm(std::int64_t channels, BatchNormOptions with)
+    : num_features(channels),
+      options(with),
+      weight(register_parameter("weight", ones_if(with.affine, channels))),
+      bias(register_parameter("bias", zeros_if(with.affine, channels))),
+      running_mean(register_buffer("running_mean", zeros_if(with.track_running_stats, channels))),
+      running_var(register_buffer("running_var", ones_if(with.track_running_stats, channels))),
+      num_batches_tracked(register_buffer("num_batches_tracked", with.track_running_stats
                                                                      ? zeros({}, {.dtype = int64})
                                                                      : Tensor())) {
-  check_eps("BatchNorm", options.eps);
+  check_eps("BatchNorm", with.eps);
 }
 
 Tensor BatchNorm::forward(const Tensor& x) {
   check_rank(x);
-  if (x.size(1) != num_features_) {
-    throw ShapeError(type_name() + ": expected " + xgrad::detail::count(num_features_, "channel") +
+  if (x.size(1) != num_features) {
+    throw ShapeError(type_name() + ": expected " + xgrad::detail::count(num_features, "channel") +
                      " in dimension 1, got x of shape " + x.shape().str());
   }
   const bool tracks = running_mean.defined();
   const bool of_batch = !tracks || (is_training() && !frozen_);
-  double momentum = options_.momentum.value_or(0);
-  if (tracks && !options_.momentum) momentum = 1 / (num_batches_tracked.item<double>() + 1);
+  double momentum = options.momentum.value_or(0);
+  if (tracks && !options.momentum) momentum = 1 / (num_batches_tracked.item<double>() + 1);
   Tensor y = batch_norm(x, running_mean, running_var, weight, bias,
-                        {.training = of_batch, .momentum = momentum, .eps = options_.eps});
+                        {.training = of_batch, .momentum = momentum, .eps = options.eps});
   if (tracks && of_batch) num_batches_tracked.add_(1);  // not for a batch that was refused
   return y;
 }
 
 std::string BatchNorm::extra_repr() const {
-  return std::to_string(num_features_) + ", eps=" + python_repr(options_.eps) +
-         ", momentum=" + (options_.momentum ? python_repr(*options_.momentum) : "None") +
-         ", affine=" + truth(options_.affine) +
-         ", track_running_stats=" + truth(options_.track_running_stats);
+  return std::to_string(num_features) + ", eps=" + python_repr(options.eps) +
+         ", momentum=" + (options.momentum ? python_repr(*options.momentum) : "None") +
+         ", affine=" + truth(options.affine) +
+         ", track_running_stats=" + truth(options.track_running_stats);
 }
 
 void BatchNorm::freeze() {

@@ -7,89 +7,67 @@
 
 namespace xgrad::nn {
 
-class ReLU : public Module {
- public:
+struct ReLU : Module {
   Tensor forward(const Tensor& x) override;
 };
 
-class LeakyReLU : public Module {
- public:
-  explicit LeakyReLU(double negative_slope = 0.01) : negative_slope_(negative_slope) {}
+struct SiLU : Module {
+  Tensor forward(const Tensor& x) override;
+};
+
+struct Tanh : Module {
+  Tensor forward(const Tensor& x) override;
+};
+
+struct Sigmoid : Module {
+  Tensor forward(const Tensor& x) override;
+};
+
+struct LeakyReLU : Module {
+  explicit LeakyReLU(double slope = 0.01) : negative_slope(slope) {}
   Tensor forward(const Tensor& x) override;
   std::string extra_repr() const override;
-
- private:
-  double negative_slope_;
+  double negative_slope;
 };
 
 /// `GELU({.approximate = "tanh"})`
-class GELU : public Module {
- public:
-  explicit GELU(GeluOptions options = {}) : options_(std::move(options)) {}
+struct GELU : Module {
+  explicit GELU(GeluOptions gelu_options = {}) : options(std::move(gelu_options)) {}
   Tensor forward(const Tensor& x) override;
   std::string extra_repr() const override;
-
- private:
-  GeluOptions options_;
+  GeluOptions options;
 };
 
-class SiLU : public Module {
- public:
-  Tensor forward(const Tensor& x) override;
-};
-
-class Tanh : public Module {
- public:
-  Tensor forward(const Tensor& x) override;
-};
-
-class Sigmoid : public Module {
- public:
-  Tensor forward(const Tensor& x) override;
-};
-
-class ELU : public Module {
- public:
-  explicit ELU(double alpha = 1.0) : alpha_(alpha) {}
+struct ELU : Module {
+  explicit ELU(double scale = 1.0) : alpha(scale) {}
   Tensor forward(const Tensor& x) override;
   std::string extra_repr() const override;
-
- private:
-  double alpha_;
+  double alpha;
 };
 
 struct SoftplusOptions {
   double beta = 1;
   double threshold = 20;
 };
-class Softplus : public Module {
- public:
-  explicit Softplus(SoftplusOptions options = {}) : options_(options) {}
+struct Softplus : Module {
+  explicit Softplus(SoftplusOptions softplus_options = {}) : options(softplus_options) {}
   Tensor forward(const Tensor& x) override;
   std::string extra_repr() const override;
-
- private:
-  SoftplusOptions options_;
+  SoftplusOptions options;
 };
 
-class Softmax : public Module {
- public:
-  explicit Softmax(std::int64_t dim) : dim_(dim) {}
+struct Softmax : Module {
+  explicit Softmax(std::int64_t along) : dim(along) {}
   Tensor forward(const Tensor& x) override;
   std::string extra_repr() const override;
-
- private:
-  std::int64_t dim_;
+  std::int64_t dim;
 };
 
-class LogSoftmax : public Module {
- public:
-  explicit LogSoftmax(std::int64_t dim) : dim_(dim) {}
+struct LogSoftmax : Module {
+  explicit LogSoftmax(std::int64_t along) : dim(along) {}
   Tensor forward(const Tensor& x) override;
   std::string extra_repr() const override;
-
- private:
-  std::int64_t dim_;
+  std::int64_t dim;
 };
 
 }  // namespace xgrad::nn

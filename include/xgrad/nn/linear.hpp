@@ -21,22 +21,18 @@ class Linear : public Module {
 };
 
 /// x itself.
-class Identity : public Module {
- public:
+struct Identity : Module {
   Tensor forward(const Tensor& x) override { return x; }
 };
 
 /// Dimensions start_dim to end_dim become one: (N, C, H, W) -> (N, C H W).
-class Flatten : public Module {
- public:
-  explicit Flatten(std::int64_t start_dim = 1, std::int64_t end_dim = -1)
-      : start_dim_(start_dim), end_dim_(end_dim) {}
+struct Flatten : Module {
+  explicit Flatten(std::int64_t start = 1, std::int64_t end = -1)
+      : start_dim(start), end_dim(end) {}
   Tensor forward(const Tensor& x) override;
   std::string extra_repr() const override;
-
- private:
-  std::int64_t start_dim_;
-  std::int64_t end_dim_;
+  std::int64_t start_dim;
+  std::int64_t end_dim;
 };
 
 }  // namespace xgrad::nn

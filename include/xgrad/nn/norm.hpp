@@ -16,16 +16,13 @@ struct LayerNormOptions {
 class LayerNorm : public Module {
  public:
   explicit LayerNorm(Shape normalized_shape, LayerNormOptions options = {});
-  explicit LayerNorm(std::initializer_list<std::int64_t> sizes, LayerNormOptions options = {})
-      : LayerNorm(Shape(sizes), options) {}  // so that {6} is no question
+  explicit LayerNorm(std::initializer_list<std::int64_t> sizes, LayerNormOptions with = {})
+      : LayerNorm(Shape(sizes), with) {}  // so that {6} is no question
   Tensor forward(const Tensor& x) override;
   std::string extra_repr() const override;
 
- private:
-  Shape normalized_shape_;
-  LayerNormOptions options_;
-
- public:
+  Shape normalized_shape;
+  LayerNormOptions options;
   Tensor& weight;
   Tensor& bias;
 };
@@ -64,6 +61,14 @@ class BatchNorm : public Module {
   /// Mean 0, variance 1, no batch seen.
   void reset_running_stats();
 
+  std::int64_t num_features;
+  BatchNormOptions options;
+  Tensor& weight;
+  Tensor& bias;
+  Tensor& running_mean;
+  Tensor& running_var;
+  Tensor& num_batches_tracked;  ///< int64, 0-d
+
  protected:
   BatchNorm(std::int64_t num_features, BatchNormOptions options);
   BatchNorm(BatchNorm&&) = default;
@@ -71,23 +76,14 @@ class BatchNorm : public Module {
   virtual void check_rank(const Tensor& x) const = 0;
 
  private:
-  std::int64_t num_features_;
-  BatchNormOptions options_;
   bool frozen_ = false;
-
- public:
-  Tensor& weight;
-  Tensor& bias;
-  Tensor& running_mean;
-  Tensor& running_var;
-  Tensor& num_batches_tracked;  ///< int64, 0-d
 };
 
 /// BatchNorm of (N, C) or (N, C, L).
 class BatchNorm1d : public BatchNorm {
  public:
-  explicit BatchNorm1d(std::int64_t num_features, BatchNormOptions options = {})
-      : BatchNorm(num_features, options) {}
+  explicit BatchNorm1d(std::int64_t channels, BatchNormOptions with = {})
+      : BatchNorm(channels, with) {}
 
  private:
   void check_rank(const Tensor& x) const override;
@@ -96,8 +92,8 @@ class BatchNorm1d : public BatchNorm {
 /// BatchNorm of (N, C, H, W).
 class BatchNorm2d : public BatchNorm {
  public:
-  explicit BatchNorm2d(std::int64_t num_features, BatchNormOptions options = {})
-      : BatchNorm(num_features, options) {}
+  explicit BatchNorm2d(std::int64_t channels, BatchNormOptions with = {})
+      : BatchNorm(channels, with) {}
 
  private:
   void check_rank(const Tensor& x) const override;
