@@ -147,19 +147,23 @@ Tensor clamp(const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> m
 
 Tensor sum(const Tensor& x);  ///< integers and bool give int64
 Tensor sum(const Tensor& x, std::int64_t dim, bool keepdim = false);
+template <class = void>
 Tensor sum(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim = false);
 Tensor sum(const Tensor& x, ReduceOptions options);
 Tensor mean(const Tensor& x);  ///< floating point only
 Tensor mean(const Tensor& x, std::int64_t dim, bool keepdim = false);
+template <class = void>
 Tensor mean(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim = false);
 Tensor mean(const Tensor& x, ReduceOptions options);
 /// The greatest element; ties share the gradient evenly. Throws IndexError over no elements.
 Tensor amax(const Tensor& x);
 Tensor amax(const Tensor& x, std::int64_t dim, bool keepdim = false);
+template <class = void>
 Tensor amax(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim = false);
 Tensor amax(const Tensor& x, ReduceOptions options);
 Tensor amin(const Tensor& x);
 Tensor amin(const Tensor& x, std::int64_t dim, bool keepdim = false);
+template <class = void>
 Tensor amin(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim = false);
 Tensor amin(const Tensor& x, ReduceOptions options);
 

@@ -80,6 +80,8 @@ struct ByName {
 }  // namespace detail
 
 /// `x.mean({.dim = -1, .keepdim = true})`. Without `dim` the reduction is over all elements.
+// The overloads for a list of dimensions are templates only so that this one is preferred: g++ also
+// takes {.dim = 0, .keepdim = true} for the pointer and the length inside an initializer_list.
 struct ReduceOptions {
   // Keeps `sum({0, 1})` from being read as dim 0, keepdim true.
   detail::ByName only_by_name = detail::ByName();

@@ -191,18 +191,22 @@ class Tensor {
 
   Tensor sum() const;
   Tensor sum(std::int64_t dim, bool keepdim = false) const;
+  template <class = void>
   Tensor sum(std::initializer_list<std::int64_t> dims, bool keepdim = false) const;
   Tensor sum(ReduceOptions options) const;
   Tensor mean() const;
   Tensor mean(std::int64_t dim, bool keepdim = false) const;
+  template <class = void>
   Tensor mean(std::initializer_list<std::int64_t> dims, bool keepdim = false) const;
   Tensor mean(ReduceOptions options) const;
   Tensor amax() const;
   Tensor amax(std::int64_t dim, bool keepdim = false) const;
+  template <class = void>
   Tensor amax(std::initializer_list<std::int64_t> dims, bool keepdim = false) const;
   Tensor amax(ReduceOptions options) const;
   Tensor amin() const;
   Tensor amin(std::int64_t dim, bool keepdim = false) const;
+  template <class = void>
   Tensor amin(std::initializer_list<std::int64_t> dims, bool keepdim = false) const;
   Tensor amin(ReduceOptions options) const;
   /// Unbiased (divides by n - 1) unless told otherwise, as in PyTorch.

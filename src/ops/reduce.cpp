@@ -141,9 +141,11 @@ Tensor sum(const Tensor& x) { return ops::sum(x, all_axes(x), false, "SumBackwar
 Tensor sum(const Tensor& x, std::int64_t dim, bool keepdim) {
   return ops::sum(x, axes_of("sum", x, dim), keepdim, "SumBackward1");
 }
+template <class>
 Tensor sum(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim) {
   return ops::sum(x, axes_of("sum", x, listed("sum", dims)), keepdim, "SumBackward1");
 }
+template Tensor sum<void>(const Tensor&, std::initializer_list<std::int64_t>, bool);
 Tensor sum(const Tensor& x, ReduceOptions options) {
   return ops::sum(x, axes_of("sum", x, options.dim), options.keepdim, "SumBackward1");
 }
@@ -152,9 +154,11 @@ Tensor mean(const Tensor& x) { return ops::mean(x, all_axes(x), false, "MeanBack
 Tensor mean(const Tensor& x, std::int64_t dim, bool keepdim) {
   return ops::mean(x, axes_of("mean", x, dim), keepdim, "MeanBackward1");
 }
+template <class>
 Tensor mean(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim) {
   return ops::mean(x, axes_of("mean", x, listed("mean", dims)), keepdim, "MeanBackward1");
 }
+template Tensor mean<void>(const Tensor&, std::initializer_list<std::int64_t>, bool);
 Tensor mean(const Tensor& x, ReduceOptions options) {
   return ops::mean(x, axes_of("mean", x, options.dim), options.keepdim, "MeanBackward1");
 }
@@ -217,9 +221,11 @@ Tensor amax(const Tensor& x) { return shared_extreme("amax", x, all_axes(x), fal
 Tensor amax(const Tensor& x, std::int64_t dim, bool keepdim) {
   return shared_extreme("amax", x, axes_of("amax", x, dim), keepdim);
 }
+template <class>
 Tensor amax(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim) {
   return shared_extreme("amax", x, axes_of("amax", x, listed("amax", dims)), keepdim);
 }
+template Tensor amax<void>(const Tensor&, std::initializer_list<std::int64_t>, bool);
 Tensor amax(const Tensor& x, ReduceOptions options) {
   return shared_extreme("amax", x, axes_of("amax", x, options.dim), options.keepdim);
 }
@@ -228,9 +234,11 @@ Tensor amin(const Tensor& x) { return shared_extreme("amin", x, all_axes(x), fal
 Tensor amin(const Tensor& x, std::int64_t dim, bool keepdim) {
   return shared_extreme("amin", x, axes_of("amin", x, dim), keepdim);
 }
+template <class>
 Tensor amin(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim) {
   return shared_extreme("amin", x, axes_of("amin", x, listed("amin", dims)), keepdim);
 }
+template Tensor amin<void>(const Tensor&, std::initializer_list<std::int64_t>, bool);
 Tensor amin(const Tensor& x, ReduceOptions options) {
   return shared_extreme("amin", x, axes_of("amin", x, options.dim), options.keepdim);
 }
