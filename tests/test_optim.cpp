@@ -248,7 +248,7 @@ TEST(Optim, RefusesAStateThatDoesNotFit) {
   EXPECT_EQ(three.lr(), 0.2);
   optim::Adam adam({p});
   expect_words(error_of([&] { adam.load_state_dict(two.state_dict()); }),
-               {"Adam", "state.0.momentum_buffer"});
+               {"Adam", "no parameter for state.0.momentum_buffer"});
   expect_words(error_of([&] { adam.load_state_dict({}); }), {"param_groups.0.lr", "missing"});
 }
 

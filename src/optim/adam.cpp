@@ -43,20 +43,20 @@ void Adam::add_param_group(const AdamGroup& group) {
 
 void Adam::update(Slot& slot, const Tensor& grad, std::size_t group, double lr) {
   const AdamOptions& own = options_[group];
-  const double t = static_cast<double>(slot.step);
+  const auto steps = static_cast<double>(slot.step);
   const kernels::AdamStep step{.beta1 = own.betas.first,
                                .beta2 = own.betas.second,
                                .eps = own.eps,
-                               .rate = lr / (1 - std::pow(own.betas.first, t)),
-                               .root_scale = 1 / std::sqrt(1 - std::pow(own.betas.second, t)),
+                               .rate = lr / (1 - std::pow(own.betas.first, steps)),
+                               .root_scale = 1 / std::sqrt(1 - std::pow(own.betas.second, steps)),
                                .weight_decay = decoupled_ ? 0 : *own.weight_decay,
                                .keep = decoupled_ ? 1 - lr * *own.weight_decay : 1,
                                .maximize = own.maximize};
   for (std::size_t i = 0; i < (own.amsgrad ? 3U : 2U); ++i) {
     if (!slot.state[i].defined()) slot.state[i] = zeros_like(slot.param);
   }
-  detail::dispatch_floating(slot.param.dtype(), [&](auto t0) {
-    using T = decltype(t0);
+  detail::dispatch_floating(slot.param.dtype(), [&](auto t) {
+    using T = decltype(t);
     kernels::adam(slot.param.numel(), step, grad.data<T>().data(), slot.param.mut<T>().data(),
                   slot.state[0].mut<T>().data(), slot.state[1].mut<T>().data(),
                   own.amsgrad ? slot.state[2].mut<T>().data() : nullptr);

@@ -1,10 +1,11 @@
 #include "xgrad/optim/optimizer.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
-#include "detail/check.hpp"
 #include "xgrad/autograd.hpp"
+#include "xgrad/error.hpp"
 #include "xgrad/ops.hpp"
 
 namespace xgrad::optim {
@@ -86,9 +87,6 @@ void Optimizer::zero_grad(bool set_to_none) {
   }
 }
 
-// ---- learning rates
-// ------------------------------------------------------------------------------
-
 double Optimizer::lr(std::size_t group) const {
   if (group >= groups_.size()) {
     throw IndexError(std::string(name_) + ": no group " + std::to_string(group) + " among " +
@@ -107,75 +105,64 @@ void Optimizer::set_lr(std::size_t group, double rate) {
   groups_[group].lr = rate;
 }
 
-// ---- saving
-// --------------------------------------------------------------------------------------
-
-StateDict Optimizer::state_dict() const {
-  StateDict dict;
+template <class F>
+void Optimizer::each_entry(std::vector<Group>& groups, F f) const {
+  const auto real = [](double value) { return tensor(value, {.dtype = float64}); };
   std::size_t index = 0;
-  for (std::size_t g = 0; g < groups_.size(); ++g) {
+  for (std::size_t g = 0; g < groups.size(); ++g) {
     const std::string prefix = "param_groups." + std::to_string(g) + ".";
-    dict.emplace_back(prefix + "lr", tensor(groups_[g].lr, {.dtype = float64}));
-    if (groups_[g].initial_lr) {
-      dict.emplace_back(prefix + "initial_lr", tensor(*groups_[g].initial_lr, {.dtype = float64}));
-    }
-    for (const Slot& slot : groups_[g].slots) {
+    Tensor lr = real(groups[g].lr);
+    f(prefix + "lr", lr, lr);
+    groups[g].lr = lr.item<double>();
+    Tensor initial = groups[g].initial_lr ? real(*groups[g].initial_lr) : Tensor();
+    f(prefix + "initial_lr", initial, lr);
+    if (initial.defined()) groups[g].initial_lr = initial.item<double>();
+    for (Slot& slot : groups[g].slots) {
       const std::string own = "state." + std::to_string(index++) + ".";
-      if (slot.step == 0) continue;
-      dict.emplace_back(own + "step", tensor(slot.step));
+      Tensor step = slot.step > 0 ? tensor(slot.step) : Tensor();
+      f(own + "step", step, tensor(slot.step));
+      slot.step = step.defined() ? step.item<std::int64_t>() : 0;
       for (std::size_t i = 0; i < state_names_.size(); ++i) {
-        if (slot.state[i].defined()) {
-          dict.emplace_back(own + state_names_[i], slot.state[i].clone());
-        }
+        f(own + state_names_[i], slot.state[i], slot.param);
       }
     }
   }
+}
+
+StateDict Optimizer::state_dict() const {
+  StateDict dict;
+  std::vector<Group> groups = groups_;
+  each_entry(groups, [&](const std::string& key, const Tensor& value, const Tensor&) {
+    if (value.defined()) dict.emplace_back(key, value.clone());
+  });
   return dict;
 }
 
 void Optimizer::load_state_dict(const StateDict& dict) {
+  const std::string op = std::string(name_) + ": load_state_dict: ";
   std::vector<bool> used(dict.size());
-  const auto find = [&](const std::string& key, DType dtype, const Shape& shape) {
-    for (std::size_t i = 0; i < dict.size(); ++i) {
-      const auto& [name, value] = dict[i];
-      if (name != key) continue;
-      if (value.dtype() != dtype || value.shape() != shape) {
-        throw Error(std::string(name_) + ": load_state_dict: " + key + " is " +
-                    xgrad::name(value.dtype()) + " " + value.shape().str() + ", expected " +
-                    xgrad::name(dtype) + " " + shape.str());
-      }
-      used[i] = true;
-      return value.clone();
+  std::vector<Group> groups = groups_;
+  each_entry(groups, [&](const std::string& key, Tensor& value, const Tensor& like) {
+    const auto at = std::find_if(dict.begin(), dict.end(), [&](auto& e) { return e.first == key; });
+    if (at == dict.end()) {
+      if (key.ends_with(".lr")) throw Error(op + key + " is missing");
+      value = {};
+      return;
     }
-    return Tensor();
-  };
-  std::vector<Group> loaded = groups_;
-  std::size_t index = 0;
-  for (std::size_t g = 0; g < loaded.size(); ++g) {
-    const std::string prefix = "param_groups." + std::to_string(g) + ".";
-    const Tensor lr = find(prefix + "lr", float64, {});
-    if (!lr.defined()) {
-      throw Error(std::string(name_) + ": load_state_dict: " + prefix + "lr is missing");
+    const Tensor& found = at->second;
+    if (found.dtype() != like.dtype() || found.shape() != like.shape()) {
+      throw Error(op + key + " is " + name(found.dtype()) + " " + found.shape().str() +
+                  ", expected " + name(like.dtype()) + " " + like.shape().str());
     }
-    loaded[g].lr = lr.item<double>();
-    const Tensor initial = find(prefix + "initial_lr", float64, {});
-    if (initial.defined()) loaded[g].initial_lr = initial.item<double>();
-    for (Slot& slot : loaded[g].slots) {
-      const std::string own = "state." + std::to_string(index++) + ".";
-      const Tensor steps = find(own + "step", int64, {});
-      slot.step = steps.defined() ? steps.item<std::int64_t>() : 0;
-      for (std::size_t i = 0; i < state_names_.size(); ++i) {
-        slot.state[i] = find(own + state_names_[i], slot.param.dtype(), slot.param.shape());
-      }
-    }
+    used[static_cast<std::size_t>(at - dict.begin())] = true;
+    value = found.clone();
+  });
+  const auto stray = std::find(used.begin(), used.end(), false);
+  if (stray != used.end()) {
+    throw Error(op + "no parameter for " +
+                dict[static_cast<std::size_t>(stray - used.begin())].first);
   }
-  for (std::size_t i = 0; i < used.size(); ++i) {
-    if (used[i]) continue;
-    throw Error(std::string(name_) + ": load_state_dict: this optimizer of " +
-                detail::count(static_cast<std::int64_t>(index), "parameter") +
-                " has no place for " + dict[i].first);
-  }
-  groups_ = std::move(loaded);
+  groups_ = std::move(groups);
 }
 
 }  // namespace xgrad::optim

@@ -61,6 +61,11 @@ class Optimizer {
     std::optional<double> initial_lr = std::nullopt;  // the rate when the first schedule came
   };
 
+  /// Calls f(key, value, like) for all there is to save. `value` is undefined where there is
+  /// nothing; what f makes of it, of the type and shape of `like`, goes back into the groups.
+  template <class F>
+  void each_entry(std::vector<Group>& groups, F f) const;
+
   std::vector<const char*> state_names_;
   std::vector<Group> groups_;
 };
