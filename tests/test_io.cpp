@@ -151,6 +151,7 @@ TEST_F(Safetensors, S03RefusesEveryContradiction) {
   refused(header_w("F32", "[2,1e18]", "[0,8]"), "shape");
   refused(header_w("F32", "[2,1000000000000000000]", "[0,8]"), "offset 9");
   refused(header_w("F32", "[4294967296,4294967296]", "[0,8]"), "too many elements");
+  refused(header_w("F32", "[1e999]", "[0,8]"), "offset 8");
   refused(header_w("F32", "[-2]", "[0,8]"), "shape [-2]");
   refused(header_w("F32", "[1,1,1,1,1,1,1,1,2]", "[0,8]"), "8 dimensions");
   refused(header_w("F32", "2", "[0,8]"), "no list of shape");

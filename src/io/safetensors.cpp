@@ -104,6 +104,8 @@ class Reader {
       return Json::parse(header_, check_names);
     } catch (const Json::parse_error& error) {
       fail(start + error.byte - 1, error.what());
+    } catch (const Json::exception& error) {  // a number beyond all bounds
+      fail(start, error.what());
     }
   }
 
