@@ -1,5 +1,6 @@
 #include "detail/check.hpp"
 
+#include <cstdio>
 #include <limits>
 
 #include "xgrad/autograd.hpp"
@@ -100,6 +101,12 @@ void check_in_place(const char* op, const Tensor& target, const Tensor& source) 
       " requires a gradient, and an in-place change would be hidden from the graph. Write the "
       "out-of-place form (x = " +
       base + "(x, ...)), or change it inside a NoGrad scope.");
+}
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", value);
+  return text;
 }
 
 std::string count(std::int64_t n, const char* what) {

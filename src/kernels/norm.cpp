@@ -24,16 +24,12 @@ struct Moments {
 template <class Acc, class T>
 XGRAD_INLINE Moments moments(const T* x, int64_t n) {
   const auto count = static_cast<double>(n);
-  const double near = sum<Acc>(n, [=](int64_t i) { return static_cast<Acc>(x[i]); }) / count;
-  const auto shift = static_cast<Acc>(near);
-  const TwoSums d = sum_both<Acc>(
-      n, [=](int64_t i) { return static_cast<Acc>(x[i]) - shift; },
-      [=](int64_t i) {
-        const Acc difference = static_cast<Acc>(x[i]) - shift;
-        return difference * difference;
-      });
-  const double rest = d.f / count;
-  return {static_cast<double>(shift) + rest, std::max(d.g / count - rest * rest, 0.0)};
+  const auto shift =
+      static_cast<Acc>(sum<Acc>(n, [=](int64_t i) { return static_cast<Acc>(x[i]); }) / count);
+  const auto d = [=](int64_t i) { return static_cast<Acc>(x[i]) - shift; };
+  const double rest = sum<Acc>(n, d) / count;
+  const double squares = sum<Acc>(n, [=](int64_t i) { return d(i) * d(i); }) / count;
+  return {static_cast<double>(shift) + rest, std::max(squares - rest * rest, 0.0)};
 }
 
 /// (x - shift) * scale + offset, where shift + what offset makes up for is the mean.
@@ -79,9 +75,10 @@ XGRAD_INLINE void layer_norm_of(const Rows<T>& in, const T* bias, double eps, T*
 /// dx = rstd (h - mean(h) - xhat mean(h xhat)) of one row, h(j) = g[j] weight[j].
 template <class T, class H>
 XGRAD_INLINE void layer_norm_dx(const T* x, int64_t cols, Line<T> xhat, H h, T* dx) {
-  const TwoSums sums = sum_both<T>(cols, h, [=](int64_t j) { return h(j) * xhat(x[j]); });
-  const T mean_h = static_cast<T>(sums.f / static_cast<double>(cols));
-  const T mean_h_xhat = static_cast<T>(sums.g / static_cast<double>(cols));
+  const auto n = static_cast<double>(cols);
+  const T mean_h = static_cast<T>(sum<T>(cols, h) / n);
+  const T mean_h_xhat =
+      static_cast<T>(sum<T>(cols, [=](int64_t j) { return h(j) * xhat(x[j]); }) / n);
   const T rstd = xhat.scale;
 #pragma omp simd
   for (int64_t j = 0; j < cols; ++j) dx[j] = rstd * (h(j) - mean_h - xhat(x[j]) * mean_h_xhat);
@@ -224,10 +221,8 @@ XGRAD_INLINE void channel_sums_of(const Channels<T>& in, double* sum_g, double* 
     }
     for (int64_t c = 0; c < channels; ++c, x += inner, g += inner) {
       const T near = shift[c];
-      const TwoSums sums = sum_both<T>(
-          inner, [=](int64_t i) { return g[i]; }, [=](int64_t i) { return g[i] * (x[i] - near); });
-      sum_g[c] += sums.f;
-      sum_gd[c] += sums.g;
+      sum_g[c] += sum<T>(inner, [=](int64_t i) { return g[i]; });
+      sum_gd[c] += sum<T>(inner, [=](int64_t i) { return g[i] * (x[i] - near); });
     }
   }
   // What shift is more than the mean.

@@ -14,7 +14,7 @@ using std::int64_t;
 
 template <class T>
 XGRAD_INLINE T max_of(const T* x, int64_t n) {
-  constexpr int64_t width = lanes<T>;
+  constexpr int64_t width = 256 / sizeof(T);
   T most = -std::numeric_limits<T>::infinity();
   int64_t i = 0;
   if (n >= width) {
@@ -38,56 +38,54 @@ XGRAD_INLINE T max_of(const T* x, int64_t n) {
   return most;
 }
 
-/// Rows taken together: few enough to stay in the cache, so that exp runs over one long array even
-/// where the rows are short.
 XGRAD_INLINE int64_t rows_together(int64_t cols) { return std::max<int64_t>(4096 / cols, 1); }
 
-/// e = exp(x - max) for each row.
-template <class T>
-XGRAD_INLINE void shifted_exp(const T* x, int64_t rows, int64_t cols, T* e) {
-  for (int64_t r = 0; r < rows; ++r) {
-    const T* from = x + r * cols;
-    T* to = e + r * cols;
-    const T most = max_of(from, cols);
+/// Puts exp(x - max) of each row into e and calls finish(r, x, e, max, sum) for it. The rows are
+/// taken together by as many as stay in the cache, so that exp runs over one long array even where
+/// the rows are short; e has room for them all, or where `keep` is not set for those of one round.
+template <class T, class Finish>
+XGRAD_INLINE void exp_rows(const Softmax<T>& a, T* e, bool keep, Finish finish) {
+  const int64_t cols = a.cols;
+  const int64_t step = rows_together(cols);
+  std::vector<T> most(static_cast<std::size_t>(std::min(step, a.rows)));
+  for (int64_t first = 0; first < a.rows; first += step) {
+    const int64_t rows = std::min(step, a.rows - first);
+    const T* x = a.x + first * cols;
+    for (int64_t r = 0; r < rows; ++r) {
+      const T* from = x + r * cols;
+      const T m = max_of(from, cols);
+      most[static_cast<std::size_t>(r)] = m;
+      T* to = e + r * cols;
 #pragma omp simd
-    for (int64_t j = 0; j < cols; ++j) to[j] = from[j] - most;
+      for (int64_t j = 0; j < cols; ++j) to[j] = from[j] - m;
+    }
+#pragma omp simd
+    for (int64_t i = 0; i < rows * cols; ++i) e[i] = exp(e[i]);
+    for (int64_t r = 0; r < rows; ++r) {
+      T* row = e + r * cols;
+      finish(first + r, x + r * cols, row, most[static_cast<std::size_t>(r)],
+             sum<T>(cols, [=](int64_t j) { return row[j]; }));
+    }
+    if (keep) e += rows * cols;
   }
-#pragma omp simd
-  for (int64_t i = 0; i < rows * cols; ++i) e[i] = exp(e[i]);
 }
 
 template <class T>
 XGRAD_INLINE void softmax_of(const Softmax<T>& a) {
-  const int64_t cols = a.cols;
-  const int64_t step = rows_together(cols);
-  for (int64_t first = 0; first < a.rows; first += step) {
-    const int64_t rows = std::min(step, a.rows - first);
-    T* y = a.out + first * cols;
-    shifted_exp(a.x + first * cols, rows, cols, y);
-    for (int64_t r = 0; r < rows; ++r, y += cols) {
-      const T scale = static_cast<T>(1 / sum<T>(cols, [=](int64_t j) { return y[j]; }));
+  exp_rows(a, a.out, true, [cols = a.cols](int64_t, const T*, T* e, T, double total) {
+    const T scale = static_cast<T>(1 / total);
 #pragma omp simd
-      for (int64_t j = 0; j < cols; ++j) y[j] *= scale;
-    }
-  }
+    for (int64_t j = 0; j < cols; ++j) e[j] *= scale;
+  });
 }
 
 template <class T>
 XGRAD_INLINE void log_softmax_of(const Softmax<T>& a) {
-  const int64_t cols = a.cols;
-  const int64_t step = rows_together(cols);
-  for (int64_t first = 0; first < a.rows; first += step) {
-    const int64_t rows = std::min(step, a.rows - first);
-    const T* x = a.x + first * cols;
-    T* y = a.out + first * cols;
-    shifted_exp(x, rows, cols, y);
-    for (int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
-      const T most = max_of(x, cols);
-      const T log_sum = static_cast<T>(std::log(sum<T>(cols, [=](int64_t j) { return y[j]; })));
+  exp_rows(a, a.out, true, [cols = a.cols](int64_t, const T* x, T* y, T most, double total) {
+    const T log_total = static_cast<T>(std::log(total));
 #pragma omp simd
-      for (int64_t j = 0; j < cols; ++j) y[j] = (x[j] - most) - log_sum;
-    }
-  }
+    for (int64_t j = 0; j < cols; ++j) y[j] = (x[j] - most) - log_total;
+  });
 }
 
 template <class T>
@@ -117,38 +115,31 @@ XGRAD_INLINE void log_softmax_backward_of(const Softmax<T>& a) {
 template <class T>
 XGRAD_INLINE double cross_entropy_of(const Softmax<T>& a) {
   const int64_t cols = a.cols;
-  const int64_t step = rows_together(cols);
-  std::vector<T> scratch(a.out ? 0 : static_cast<std::size_t>(std::min(step, a.rows) * cols));
-  double total = 0;
-  for (int64_t first = 0; first < a.rows; first += step) {
-    const int64_t rows = std::min(step, a.rows - first);
-    const T* x = a.x + first * cols;
-    T* e = a.out ? a.out + first * cols : scratch.data();
-    shifted_exp(x, rows, cols, e);
-    for (int64_t r = first; r < first + rows; ++r, x += cols, e += cols) {
-      const T factor = a.factor[r];
-      const bool counts = a.target[r] != a.ignore_index;
-      double loss = 0;
-      T scale = 0;
-      if (counts) {
-        const double exp_sum = sum<T>(cols, [=](int64_t j) { return e[j]; });
-        const auto distance = static_cast<double>(max_of(x, cols) - x[a.target[r]]);
-        loss = static_cast<double>(factor) * (std::log(exp_sum) + distance);
-        scale = static_cast<T>(static_cast<double>(factor) / exp_sum);
-      }
-      total += loss;
-      if (a.losses) a.losses[r] = static_cast<T>(loss);
-      if (!a.out) continue;
-      if (!counts) {
-        std::fill_n(e, cols, T(0));  // even where the logits are not finite
-        continue;
-      }
-#pragma omp simd
-      for (int64_t j = 0; j < cols; ++j) e[j] *= scale;
-      e[a.target[r]] -= factor;
+  const int64_t together = std::min(rows_together(cols), a.rows);
+  std::vector<T> scratch(a.out ? 0 : static_cast<std::size_t>(together * cols));
+  double result = 0;
+  const auto finish = [&](int64_t r, const T* x, T* e, T most, double total) {
+    const bool counts = a.target[r] != a.ignore_index;
+    const T factor = counts ? a.factor[r] : T(0);
+    double loss = 0;
+    if (counts) {
+      loss = static_cast<double>(factor) *
+             (std::log(total) + static_cast<double>(most - x[a.target[r]]));
     }
-  }
-  return total;
+    result += loss;
+    if (a.losses) a.losses[r] = static_cast<T>(loss);
+    if (!a.out) return;
+    if (!counts) {
+      std::fill_n(e, cols, T(0));  // even where the logits are not finite
+      return;
+    }
+    const T scale = static_cast<T>(static_cast<double>(factor) / total);
+#pragma omp simd
+    for (int64_t j = 0; j < cols; ++j) e[j] *= scale;
+    e[a.target[r]] -= factor;
+  };
+  exp_rows(a, a.out ? a.out : scratch.data(), a.out != nullptr, finish);
+  return result;
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace xgrad {
 
 Tensor dropout(const Tensor& x, double p, bool training) {
   if (!(p >= 0 && p <= 1)) {
-    throw Error("dropout: p must be between 0 and 1, got " + std::to_string(p));
+    throw Error("dropout: p must be between 0 and 1, got " + detail::number(p));
   }
   detail::check_floating("dropout", x);
   if (!training || p == 0 || x.numel() == 0) return x;

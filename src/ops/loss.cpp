@@ -45,14 +45,16 @@ Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) 
   return record_broadcast(
       out, "MseLossBackward0",
       [input = save(input), target = save(target), share](const Tensor& g, Needs needs) {
-        if (!is_grad_enabled() && g.dim() == 0) {  // one loop
-          const double factor = g.item<double>() * 2 * share;
-          const Tensor d = ops::map2("mse_loss", input, target, [factor](auto x, auto y) {
-            return (x - y) * static_cast<decltype(x)>(factor);
+        const Tensor& x = input;
+        const Tensor& y = target;
+        Tensor d;
+        if (is_grad_enabled() || g.dim() > 0) {
+          d = (x - y) * (g * (2 * share));
+        } else {  // in one loop
+          d = ops::map2("mse_loss", x, y, [factor = g.item<double>() * 2 * share](auto u, auto v) {
+            return (u - v) * static_cast<decltype(u)>(factor);
           });
-          return grads(d, needs[1] ? -d : Tensor());
         }
-        const Tensor d = (input.get() - target.get()) * (g * (2 * share));
         return grads(d, needs[1] ? -d : Tensor());
       },
       input, target);
@@ -63,33 +65,20 @@ Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) 
 
 namespace {
 
-/// One class for each position of an input (N, C, *), and what the loss there counts.
+/// The class of each position of an input (N, C, *), checked, and what the loss there counts.
 struct Classes {
   Saved target;
-  Tensor factor;  // of target's shape and input's dtype
+  Tensor factor;  // of target's shape and input's dtype, 0 where the target is ignored
   Shape shape;    // of the input
   std::int64_t ignore_index;
   bool reduced;
-  double total = 1;  // of the mean: the summed weights that `factor` is divided by
+  double total = 1;  // of the mean: the summed weights, by which `factor` is divided
 
-  /// To be added to a sum over the positions: NaN for the mean over none.
-  double nothing() const { return total == 0 ? std::numeric_limits<double>::quiet_NaN() : 0; }
-  int class_dim() const { return shape.dim() == 1 ? 0 : 1; }
-  std::int64_t classes() const { return shape[class_dim()]; }
+  int dim() const { return shape.dim() == 1 ? 0 : 1; }
+  std::int64_t count() const { return shape[dim()]; }
   const char* name() const { return shape.dim() > 2 ? "NllLoss2DBackward0" : "NllLossBackward0"; }
-  /// visit(i, j) for position i and the element j of the input that it picks.
-  template <class Visit>
-  void each(Visit visit) const {
-    const std::span<const std::int64_t> labels = target.get().data<std::int64_t>();
-    std::int64_t inner = 1;
-    for (int d = 2; d < shape.dim(); ++d) inner *= shape[d];
-    for (std::int64_t i = 0; i < static_cast<std::int64_t>(labels.size()); ++i) {
-      const std::int64_t label = labels[static_cast<std::size_t>(i)];
-      if (label == ignore_index) continue;
-      visit(static_cast<std::size_t>(i),
-            static_cast<std::size_t>((i / inner * classes() + label) * inner + i % inner));
-    }
-  }
+  /// To be added to the sum over all positions: NaN for the mean over none.
+  double nothing() const { return total == 0 ? std::numeric_limits<double>::quiet_NaN() : 0; }
 };
 
 std::string position(std::int64_t flat, const Shape& shape) {
@@ -120,10 +109,10 @@ Classes classes_for(const std::string& op, const Tensor& input, const Tensor& ta
   detail::check_floating(op.c_str(), input);
   if (input.dim() == 0) throw ShapeError(op + ": needs an input (N, C, *) or (C), got shape ()");
   Classes result{save(target), {}, input.shape(), ignore_index, reduction != Reduction::none};
-  const std::int64_t classes = result.classes();
+  const std::int64_t classes = result.count();
   Shape expected;
   for (int d = 0; d < input.shape().dim(); ++d) {
-    if (d != result.class_dim()) expected.push_back(input.shape()[d]);
+    if (d != result.dim()) expected.push_back(input.shape()[d]);
   }
   if (target.dtype() != DType::int64) {
     throw DTypeError(op + ": class labels must be int64, got " + name(target.dtype()) +
@@ -151,60 +140,42 @@ Classes classes_for(const std::string& op, const Tensor& input, const Tensor& ta
                      input.shape().str());
   }
 
-  result.factor = empty(target.shape(), {.dtype = input.dtype()});
+  result.factor = zeros(target.shape(), {.dtype = input.dtype()});
   detail::dispatch_floating(input.dtype(), [&](auto t) {
     using T = decltype(t);
     const std::span<T> factor = result.factor.mut<T>();
-    double total = 0;
-    for (std::size_t i = 0; i < labels.size(); ++i) {
-      const bool counts = labels[i] != ignore_index;
-      factor[i] = !counts            ? T(0)
-                  : weight.defined() ? weight.data<T>()[static_cast<std::size_t>(labels[i])]
-                                     : T(1);
-      total += static_cast<double>(factor[i]);
-    }
+    const auto each = [&](auto give) {
+      for (std::size_t i = 0; i < labels.size(); ++i) {
+        if (labels[i] != ignore_index) give(factor[i], static_cast<std::size_t>(labels[i]));
+      }
+    };
+    each([&](T& f, std::size_t label) { f = weight.defined() ? weight.data<T>()[label] : T(1); });
     if (reduction != Reduction::mean) return;
-    result.total = total;
-    for (T& f : factor) f = static_cast<T>(static_cast<double>(f) / total);
+    result.total = 0;
+    each([&](T& f, std::size_t) { result.total += static_cast<double>(f); });
+    each([&](T& f, std::size_t) { f = static_cast<T>(static_cast<double>(f) / result.total); });
   });
   return result;
 }
 
-Tensor spread(const Tensor& g, const Classes& at);
-
-/// -factor x[class], summed if reduced. `spread` is its transpose, so each is the other's rule.
+/// -factor x[class], summed if reduced; composed.
 Tensor pick(const Tensor& x, const Classes& at) {
-  Tensor out = zeros(at.factor.shape(), {.dtype = x.dtype()});
-  detail::dispatch_floating(x.dtype(), [&](auto t) {
-    using T = decltype(t);
-    const std::span<T> to = out.mut<T>();
-    at.each([&, from = x.data<T>(), factor = at.factor.data<T>()](std::size_t i, std::size_t j) {
-      to[i] = -factor[i] * from[j];
-    });
-  });
-  return record(
-      at.reduced ? sum(out) + at.nothing() : out, at.name(),
-      [at](const Tensor& g) { return spread(g, at); }, x);
-}
-
-Tensor spread(const Tensor& g, const Classes& at) {
-  Tensor out = zeros(at.shape, {.dtype = g.dtype()});
-  detail::dispatch_floating(g.dtype(), [&](auto t) {
-    using T = decltype(t);
-    const std::span<T> to = out.mut<T>();
-    at.each([&, from = g.data<T>(), factor = at.factor.data<T>()](std::size_t i, std::size_t j) {
-      to[j] = -factor[i] * from[at.reduced ? 0 : i];
-    });
-  });
-  return record(
-      out, "NllLossBackwardBackward0", [at](const Tensor& h) { return pick(h, at); }, g);
+  const Tensor& target = at.target;
+  const Tensor counts = target != at.ignore_index;
+  const Tensor index = unsqueeze(where(counts, target, 0), at.dim());
+  const Tensor picked = squeeze(gather(x, at.dim(), index), at.dim());
+  const Tensor loss = where(counts, picked * -at.factor, 0);
+  return at.reduced ? sum(loss) + at.nothing() : loss;
 }
 
 }  // namespace
 
 Tensor nll_loss(const Tensor& input, const Tensor& target, NllLossOptions options) {
-  return pick(input, classes_for("nll_loss", input, target, options.weight, options.reduction,
-                                 options.ignore_index));
+  const Classes at = classes_for("nll_loss", input, target, options.weight, options.reduction,
+                                 options.ignore_index);
+  const Tensor loss = pick(input, at);
+  return record(
+      loss.detach(), at.name(), [](const Tensor& g) { return g; }, loss);
 }
 
 // ---- cross_entropy
@@ -220,7 +191,7 @@ Tensor fused_cross_entropy(const Tensor& input, const Classes& at) {
   Tensor x = input.detach();
   if (turns) {
     const std::int64_t inner = at.shape[0] == 0 ? 0 : at.factor.numel() / at.shape[0];
-    x = transpose(reshape(x, {at.shape[0], at.classes(), inner}), 1, 2);
+    x = transpose(reshape(x, {at.shape[0], at.count(), inner}), 1, 2);
   }
   const bool wanted = is_grad_enabled() && input.requires_grad();
   Tensor dx = wanted ? empty(x.shape(), {.dtype = dtype}) : Tensor();
@@ -231,7 +202,7 @@ Tensor fused_cross_entropy(const Tensor& input, const Classes& at) {
     double total = 0;
     if (x.numel() > 0) {
       total = kernels::cross_entropy({.rows = at.factor.numel(),
-                                      .cols = at.classes(),
+                                      .cols = at.count(),
                                       .x = x.data<T>().data(),
                                       .out = wanted ? dx.mut<T>().data() : nullptr,
                                       .target = at.target.get().data<std::int64_t>().data(),
@@ -245,9 +216,9 @@ Tensor fused_cross_entropy(const Tensor& input, const Classes& at) {
   return record(
       out, at.name(),
       [input = save(input), at, dx](const Tensor& g) {
-        if (!is_grad_enabled()) return dx * (at.reduced ? g : unsqueeze(g, at.class_dim()));
+        if (!is_grad_enabled()) return dx * (at.reduced ? g : unsqueeze(g, at.dim()));
         const auto forward = [&](const std::vector<Tensor>& in) {
-          return pick(log_softmax(in[0], at.class_dim()), at);
+          return pick(log_softmax(in[0], at.dim()), at);
         };
         return composed(forward, g, {input})[0];
       },
@@ -289,7 +260,7 @@ Tensor cross_entropy(const Tensor& input, const Tensor& target, CrossEntropyOpti
   const double share = options.label_smoothing;
   if (!(share >= 0 && share <= 1)) {
     throw Error("cross_entropy: label_smoothing must be between 0 and 1, got " +
-                std::to_string(share));
+                detail::number(share));
   }
   if (is_floating_point(target.dtype()) && target.shape() == input.shape() && input.dim() > 0) {
     return soft_cross_entropy(input, target, options);
@@ -297,12 +268,12 @@ Tensor cross_entropy(const Tensor& input, const Tensor& target, CrossEntropyOpti
   const Classes at = classes_for("cross_entropy", input, target, options.weight, options.reduction,
                                  options.ignore_index);
   if (share == 0) return fused_cross_entropy(input, at);
-  const int dim = at.class_dim();
+  const int dim = at.dim();
   const Tensor log_p = log_softmax(input, dim);
   Tensor even = masked_fill(-sum(weighted(log_p, options.weight, dim), dim),
                             target == options.ignore_index, 0);
   if (at.reduced) even = sum(even) / at.total;
-  return pick(log_p, at) * (1 - share) + even * (share / static_cast<double>(at.classes()));
+  return pick(log_p, at) * (1 - share) + even * (share / static_cast<double>(at.count()));
 }
 
 double accuracy(const Tensor& logits, const Tensor& labels) {

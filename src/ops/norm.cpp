@@ -13,7 +13,7 @@ namespace {
 
 void check_eps(const char* op, double eps) {
   if (!(eps >= 0)) {
-    throw Error(std::string(op) + ": eps must be at least 0, got " + std::to_string(eps));
+    throw Error(std::string(op) + ": eps must be at least 0, got " + detail::number(eps));
   }
 }
 
@@ -152,8 +152,8 @@ void use_batch(const Tensor& x, const kernels::ChannelSizes& sizes, double momen
     if (std::isfinite(static_cast<T>(mean[c])) && std::isfinite(static_cast<T>(unbiased[c])))
       continue;
     throw Error("batch_norm: the batch statistics of channel " + std::to_string(c) +
-                " are not finite (mean " + std::to_string(mean[c]) + ", variance " +
-                std::to_string(unbiased[c]) + ") for x of shape " + x.shape().str() +
+                " are not finite (mean " + detail::number(mean[c]) + ", variance " +
+                detail::number(unbiased[c]) + ") for x of shape " + x.shape().str() +
                 ". The running statistics are unchanged; look for NaN or infinity in the batch.");
   }
   const auto move = [momentum](Tensor& running, const PerChannel& batch) {
