@@ -1,5 +1,7 @@
 #include "mlp.hpp"
 
+#include <fmt/format.h>
+
 #include <functional>
 #include <map>
 
@@ -47,23 +49,23 @@ Mlp::Mlp(std::int64_t inputs, std::int64_t classes, const Options& options)
     : layout_(std::to_string(inputs)) {
   std::int64_t from = inputs;
   for (std::size_t i = 0; i < options.hidden.size(); ++i) {
-    const std::string number = std::to_string(i + 1);
+    const std::string norm = fmt::format("norm{}", i + 1);
     const std::int64_t width = options.hidden[i];
-    layers_.push_back(&register_module("fc" + number, nn::Linear(from, width)));
+    layers_.push_back(&register_module(fmt::format("fc{}", i + 1), nn::Linear(from, width)));
     if (options.norm == "layer") {
-      norm_layers_.push_back(&register_module("norm" + number, nn::LayerNorm(width)));
+      norm_layers_.push_back(&register_module(norm, nn::LayerNorm(width)));
     } else if (options.norm == "batch") {
-      norm_layers_.push_back(&register_module("norm" + number, nn::BatchNorm1d(width)));
+      norm_layers_.push_back(&register_module(norm, nn::BatchNorm1d(width)));
     }
     if (options.norm != "none") layers_.push_back(norm_layers_.back());
-    activation_layers_.push_back(
-        &activation_table().at(options.activation)(*this, options.activation + number));
+    activation_layers_.push_back(&activation_table().at(options.activation)(
+        *this, fmt::format("{}{}", options.activation, i + 1)));
     layers_.push_back(activation_layers_.back());
-    layout_ += "-" + std::to_string(width);
+    layout_ += fmt::format("-{}", width);
     from = width;
   }
   layers_.push_back(&register_module("out", nn::Linear(from, classes)));
-  layout_ += "-" + std::to_string(classes);
+  layout_ += fmt::format("-{}", classes);
 }
 
 xgrad::Tensor Mlp::forward(const xgrad::Tensor& x) {
