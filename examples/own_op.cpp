@@ -2,8 +2,6 @@
 // gradient.
 #include <iostream>
 
-#include "xgrad/extend.hpp"
-#include "xgrad/gradcheck.hpp"
 #include "xgrad/xgrad.hpp"
 
 namespace xg = xgrad;
