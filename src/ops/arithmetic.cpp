@@ -122,7 +122,8 @@ Tensor div(const Tensor& a, Scalar b) {
 Tensor rdiv(const Tensor& a, Scalar b) {
   const Tensor input = floating_operand(a, ops::result_type(a, b));
   return record_broadcast(
-      map2("rdiv", input, b, [](auto x, auto y) { return y / x; }), "DivBackward0",
+      map2("rdiv", input, b, [](auto x, auto y) { return y / x; }),
+      "MulBackward0",  // PyTorch computes b * (1 / a)
       [a = save(a), b](const Tensor& g) { return times(g, -(rdiv(a, b) / a)); }, a);
 }
 

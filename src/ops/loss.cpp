@@ -251,7 +251,10 @@ Tensor soft_cross_entropy(const Tensor& input, const Tensor& target,
   const Tensor loss = weighted(log_softmax(input, dim) * mixed, options.weight, dim);
   if (options.reduction == Reduction::none) return -sum(loss, dim);
   if (options.reduction == Reduction::sum) return -sum(loss);
-  return -sum(loss) / (static_cast<double>(input.numel()) / static_cast<double>(classes));
+  const Tensor total = -sum(loss);
+  const double rows = static_cast<double>(input.numel()) / static_cast<double>(classes);
+  return record(
+      total.detach() / rows, "DivBackward1", [rows](const Tensor& g) { return g / rows; }, total);
 }
 
 }  // namespace
