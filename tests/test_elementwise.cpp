@@ -37,8 +37,7 @@ const xg::Scalar numbers[] = {true, 2, 0.5};
 
 }  // namespace
 
-// ---- promotion: PyTorch's rules
-// ------------------------------------------------------------------
+// ---- promotion: PyTorch's rules -----------------------------------------------------------------
 
 namespace {
 
@@ -158,8 +157,7 @@ TEST(Promotion, GradientsComeBackInTheInputsOwnTypeAndShape) {
   }
 }
 
-// ---- comparisons, where
-// --------------------------------------------------------------------------
+// ---- comparisons, where -------------------------------------------------------------------------
 
 TEST(Compare, NanIsUnequalToEverything) {
   const Tensor a = variable({1, quiet_nan, 2, quiet_nan});
@@ -215,8 +213,7 @@ TEST(Where, MaskedFillGivesTheMaskedNoGradient) {
   expect_values(grad(y, {x}, {.grad_output = g})[0], {0, 2, 0, 0, 5, 0});
 }
 
-// ---- functions of each element
-// -------------------------------------------------------------------
+// ---- functions of each element ------------------------------------------------------------------
 
 namespace {
 
@@ -369,8 +366,7 @@ TEST(Clamp, OneSideBothSidesAndTheGradientAtTheBounds) {
   EXPECT_THROW(gelu(x, {.approximate = "sigmoid"}), xg::Error);
 }
 
-// ---- powers
-// --------------------------------------------------------------------------------------
+// ---- powers -------------------------------------------------------------------------------------
 
 TEST(Pow, WholeExponentsAreExactAndTheirGradientsToo) {
   const Tensor x = variable({-3, -0.5, 0, 2, 7});
@@ -390,8 +386,7 @@ TEST(Pow, WholeExponentsAreExactAndTheirGradientsToo) {
   expect_values(slope(pow(x, xg::tensor({true, false, true, false, true})), x), {1, 0, 1, 0, 1});
 }
 
-// ---- cases seen in other libraries
-// ---------------------------------------------------------------
+// ---- cases seen in other libraries --------------------------------------------------------------
 
 TEST(Cases, A08_TheBranchNotChosenByWhereDoesNotPoisonTheGradient) {
   const Tensor x = variable({-1, -4});

@@ -51,8 +51,7 @@ std::string message(const auto& call) {
   return "no error";
 }
 
-// ---- a slow and obvious reference
-// ----------------------------------------------------------------
+// ---- a slow and obvious reference ---------------------------------------------------------------
 
 /// For each element, the output it goes into: `dims` as bits.
 std::vector<std::size_t> output_of(const xg::Shape& shape, unsigned dims) {
@@ -342,8 +341,7 @@ TEST(Reduce, OverNothing) {
   EXPECT_THROW(argmin(none, 0), xg::IndexError);
 }
 
-// ---- accuracy
-// ------------------------------------------------------------------------------------
+// ---- accuracy -----------------------------------------------------------------------------------
 
 TEST(Reduce, LongFloatSumsKeepTheirDigits) {
   const std::int64_t n = 10'000'000;
@@ -381,8 +379,7 @@ TEST(Reduce, LogsumexpDoesNotOverflow) {
   expect_values(logsumexp(variable({inf, 1}), 0), {inf});
 }
 
-// ---- greatest and least
-// --------------------------------------------------------------------------
+// ---- greatest and least -------------------------------------------------------------------------
 
 TEST(Extremes, ValuesIndicesAndTheirGradient) {
   const Tensor x = variable({1, 3, 3, 5, 2, 5}, {2, 3});
@@ -429,8 +426,7 @@ TEST(Extremes, RowsOfMinusInfinity) {
   EXPECT_EQ(argmax(variable({-inf, -inf, -inf}, {3})).item<int>(), 0);
 }
 
-// ---- prod, cumsum
-// --------------------------------------------------------------------------------
+// ---- prod, cumsum -------------------------------------------------------------------------------
 
 TEST(Prod, GradientsWhereElementsAreZero) {
   const Tensor x = variable({2, 0, 3, 5});
@@ -477,8 +473,7 @@ TEST(Cumsum, AlongEachDimension) {
   EXPECT_TRUE(equal(cumsum(wide, 0), cumsum(wide.t(), 1).t()));
 }
 
-// ---- sum_to
-// --------------------------------------------------------------------------------------
+// ---- sum_to -------------------------------------------------------------------------------------
 
 TEST(SumTo, UndoesBroadcasting) {
   const Tensor g = scattered({2, 3, 4}).detach();
@@ -491,8 +486,7 @@ TEST(SumTo, UndoesBroadcasting) {
   EXPECT_EQ(sum_to(xg::ones({0, 3}), {1, 3}).to_vector<double>(), Values(3, 0.0));
 }
 
-// ---- cases seen in other libraries
-// ---------------------------------------------------------------
+// ---- cases seen in other libraries --------------------------------------------------------------
 
 TEST(Cases, A09_NormAndStdOfConstantsHaveGradientZero) {
   for (const double p : {0.5, 1.0, 1.5, 2.0, 3.0, inf}) {

@@ -24,17 +24,26 @@ XGRAD_INLINE void total(const Groups& at, const T* x, const double* center, doub
 constexpr auto itself = [](double d) { return d; };
 constexpr auto squared = [](double d) { return d * d; };
 
-/// A NaN is not equal to itself, so it enters; nothing is above it, so it stays.
 template <class T, class Above>
 XGRAD_INLINE void extreme(const Groups& at, const T* x, T start, Above above, T* out) {
+  // A NaN is not equal to itself, so it enters; nothing is above it, so it stays.
   const auto better = [above](T a, T v) { return above(v, a) || v != v ? v : a; };
   fold(
       at, x, start, [better](T a, T v, std::int64_t) { return better(a, v); }, better,
       [=](std::int64_t o, T best) { out[o] = best; });
 }
 
-constexpr auto greater = [](auto a, auto b) { return a > b; };
-constexpr auto less = [](auto a, auto b) { return a < b; };
+template <class T>
+XGRAD_INLINE void extremes_of(const Groups& at, const T* x, bool greatest, T* out) {
+  constexpr T infinity = std::numeric_limits<T>::infinity();
+  if (greatest) {
+    extreme(
+        at, x, -infinity, [](T a, T b) { return a > b; }, out);
+  } else {
+    extreme(
+        at, x, infinity, [](T a, T b) { return a < b; }, out);
+  }
+}
 
 }  // namespace
 
@@ -59,17 +68,11 @@ XGRAD_CLONES void squares(const Groups& at, const double* x, const double* cente
   total(at, x, center, divisor, out, squared);
 }
 
-XGRAD_CLONES void greatest(const Groups& at, const float* x, float* out) {
-  extreme(at, x, -std::numeric_limits<float>::infinity(), greater, out);
+XGRAD_CLONES void extremes(const Groups& at, const float* x, bool greatest, float* out) {
+  extremes_of(at, x, greatest, out);
 }
-XGRAD_CLONES void greatest(const Groups& at, const double* x, double* out) {
-  extreme(at, x, -std::numeric_limits<double>::infinity(), greater, out);
-}
-XGRAD_CLONES void least(const Groups& at, const float* x, float* out) {
-  extreme(at, x, std::numeric_limits<float>::infinity(), less, out);
-}
-XGRAD_CLONES void least(const Groups& at, const double* x, double* out) {
-  extreme(at, x, std::numeric_limits<double>::infinity(), less, out);
+XGRAD_CLONES void extremes(const Groups& at, const double* x, bool greatest, double* out) {
+  extremes_of(at, x, greatest, out);
 }
 
 }  // namespace xgrad::kernels

@@ -105,10 +105,8 @@ void sums(const Groups& at, const double* x, const double* center, double diviso
 void squares(const Groups& at, const float* x, const double* center, double divisor, float* out);
 void squares(const Groups& at, const double* x, const double* center, double divisor, double* out);
 
-/// The greatest (least) element; NaN wins.
-void greatest(const Groups& at, const float* x, float* out);
-void greatest(const Groups& at, const double* x, double* out);
-void least(const Groups& at, const float* x, float* out);
-void least(const Groups& at, const double* x, double* out);
+/// The greatest or the least element; NaN wins.
+void extremes(const Groups& at, const float* x, bool greatest, float* out);
+void extremes(const Groups& at, const double* x, bool greatest, double* out);
 
 }  // namespace xgrad::kernels

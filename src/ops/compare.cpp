@@ -1,36 +1,13 @@
-#include <algorithm>
-
 #include "ops/elementwise.hpp"
 #include "xgrad/extend.hpp"
 
 namespace xgrad {
 
-// ---- comparisons
-// ---------------------------------------------------------------------------------
+using ops::map2;
+
+// ---- comparisons: in the common type of both ---------------------------------------------------
 
 namespace {
-
-/// f(a, b) of every pair, compared in their common type.
-template <class F>
-Tensor compare(const char* op, const Tensor& a, const Tensor& b, F f) {
-  const DType type = ops::result_type(a, b);
-  const Tensor x = a.detach().to(type);
-  const Tensor y = b.detach().to(type);
-  return detail::dispatch(type, [&](auto t) {
-    using T = decltype(t);
-    return ops::map2_as<T, bool>(op, x, y, f);
-  });
-}
-
-template <class F>
-Tensor compare(const char*, const Tensor& a, Scalar b, F f) {
-  const DType type = ops::result_type(a, b);
-  const Tensor x = a.dtype() == type ? a : a.detach().to(type);
-  return detail::dispatch(type, [&](auto t) {
-    using T = decltype(t);
-    return ops::map_as<T, bool>(x, [f, v = b.to<T>()](T e) { return f(e, v); });
-  });
-}
 
 constexpr auto equals = [](auto x, auto y) { return x == y; };
 constexpr auto differs = [](auto x, auto y) { return x != y; };
@@ -41,18 +18,18 @@ constexpr auto at_least = [](auto x, auto y) { return x >= y; };
 
 }  // namespace
 
-Tensor eq(const Tensor& a, const Tensor& b) { return compare("eq", a, b, equals); }
-Tensor ne(const Tensor& a, const Tensor& b) { return compare("ne", a, b, differs); }
-Tensor lt(const Tensor& a, const Tensor& b) { return compare("lt", a, b, less); }
-Tensor le(const Tensor& a, const Tensor& b) { return compare("le", a, b, at_most); }
-Tensor gt(const Tensor& a, const Tensor& b) { return compare("gt", a, b, greater); }
-Tensor ge(const Tensor& a, const Tensor& b) { return compare("ge", a, b, at_least); }
-Tensor eq(const Tensor& a, Scalar b) { return compare("eq", a, b, equals); }
-Tensor ne(const Tensor& a, Scalar b) { return compare("ne", a, b, differs); }
-Tensor lt(const Tensor& a, Scalar b) { return compare("lt", a, b, less); }
-Tensor le(const Tensor& a, Scalar b) { return compare("le", a, b, at_most); }
-Tensor gt(const Tensor& a, Scalar b) { return compare("gt", a, b, greater); }
-Tensor ge(const Tensor& a, Scalar b) { return compare("ge", a, b, at_least); }
+Tensor eq(const Tensor& a, const Tensor& b) { return map2<bool>("eq", a, b, equals); }
+Tensor ne(const Tensor& a, const Tensor& b) { return map2<bool>("ne", a, b, differs); }
+Tensor lt(const Tensor& a, const Tensor& b) { return map2<bool>("lt", a, b, less); }
+Tensor le(const Tensor& a, const Tensor& b) { return map2<bool>("le", a, b, at_most); }
+Tensor gt(const Tensor& a, const Tensor& b) { return map2<bool>("gt", a, b, greater); }
+Tensor ge(const Tensor& a, const Tensor& b) { return map2<bool>("ge", a, b, at_least); }
+Tensor eq(const Tensor& a, Scalar b) { return map2<bool>("eq", a, b, equals); }
+Tensor ne(const Tensor& a, Scalar b) { return map2<bool>("ne", a, b, differs); }
+Tensor lt(const Tensor& a, Scalar b) { return map2<bool>("lt", a, b, less); }
+Tensor le(const Tensor& a, Scalar b) { return map2<bool>("le", a, b, at_most); }
+Tensor gt(const Tensor& a, Scalar b) { return map2<bool>("gt", a, b, greater); }
+Tensor ge(const Tensor& a, Scalar b) { return map2<bool>("ge", a, b, at_least); }
 
 Tensor logical_not(const Tensor& x) { return eq(x, 0); }
 
@@ -64,65 +41,49 @@ Tensor isfinite(const Tensor& x) {
   });
 }
 
-// ---- where
-// ---------------------------------------------------------------------------------------
+// ---- where --------------------------------------------------------------------------------------
 
 namespace {
 
-void check_mask(const char* op, const Tensor& mask) {
-  if (mask.dtype() == DType::bool_) return;
-  throw DTypeError(std::string(op) + ": the condition of shape " + mask.shape().str() + " is " +
-                   name(mask.dtype()) + ", not bool; compare it with something (x != 0)");
-}
-
-/// One run of a choice: operands that do not move repeat their first element.
-template <class T>
-void choose(const bool* c, bool c_moves, const T* a, bool a_moves, const T* b, bool b_moves, T* to,
-            std::int64_t n) {
-  const auto loop = [&](auto at_c, auto at_a, auto at_b) {
-    for (std::int64_t i = 0; i < n; ++i) {
-      const T x = at_a(i);
-      const T y = at_b(i);
-      to[i] = at_c(i) ? x : y;
-    }
-  };
-  const auto running = [](auto* p) { return [p](std::int64_t i) { return p[i]; }; };
-  const auto fixed = [](auto* p) { return [v = *p](std::int64_t) { return v; }; };
-  if (!c_moves) {
-    const T* source = *c ? a : b;
-    if (*c ? a_moves : b_moves) return std::copy_n(source, n, to), void();
-    return std::fill_n(to, n, *source), void();
-  }
-  if (a_moves && b_moves) return loop(running(c), running(a), running(b));
-  if (a_moves) return loop(running(c), running(a), fixed(b));
-  if (b_moves) return loop(running(c), fixed(a), running(b));
-  return loop(running(c), fixed(a), fixed(b));
-}
-
 /// Unrecorded choice; a and b have the result's dtype.
 Tensor chosen(const char* op, const Tensor& condition, const Tensor& a, const Tensor& b) {
-  const Shape& sc = condition.shape();
-  const Shape& sa = a.shape();
-  const Shape& sb = b.shape();
-  const Shape shape = detail::broadcast_shapes(op, sc, detail::broadcast_shapes(op, sa, sb));
+  if (condition.dtype() != DType::bool_) {
+    throw DTypeError(std::string(op) + ": the condition of shape " + condition.shape().str() +
+                     " is " + name(condition.dtype()) + ", not bool; compare it (x != 0)");
+  }
+  const Shape shape = detail::broadcast_shapes(op, condition.shape(),
+                                               detail::broadcast_shapes(op, a.shape(), b.shape()));
+  const auto fitted = [&](const Tensor& x, bool single_allowed) {
+    const bool fits = x.shape() == shape || (single_allowed && x.dim() == 0);
+    return fits ? x : expand(x.detach(), shape);
+  };
+  const Tensor c = fitted(condition, false);
+  const Tensor x = fitted(a, true);
+  const Tensor y = fitted(b, true);
   Tensor out = empty(shape, {.dtype = a.dtype()});
-  const std::int64_t n = shape.numel();
-  if (n == 0) return out;
-  const bool* c = condition.data<bool>().data();
+  if (out.numel() == 0) return out;
   detail::dispatch(a.dtype(), [&](auto t) {
     using T = decltype(t);
-    const T* from_a = a.data<T>().data();
-    const T* from_b = b.data<T>().data();
-    T* to = out.mut<T>().data();
-    const auto flat = [&](const Shape& s) { return s == shape || s.dim() == 0; };
-    if (flat(sc) && flat(sa) && flat(sb)) {
-      return choose(c, sc.dim() > 0, from_a, sa.dim() > 0, from_b, sb.dim() > 0, to, n);
+    const T* from_x = x.data<T>().data();
+    const T* from_y = y.data<T>().data();
+    const auto loop = [to = out.mut<T>(), choice = c.data<bool>()](auto at_x, auto at_y) {
+      for (std::size_t i = 0; i < to.size(); ++i) {
+        const T v = at_x(i);  // both are read first, which lets the loop vectorise
+        const T w = at_y(i);
+        to[i] = choice[i] ? v : w;
+      }
+    };
+    const auto running = [](const T* p) { return [p](std::size_t i) { return p[i]; }; };
+    const auto fixed = [](const T* p) { return [v = *p](std::size_t) { return v; }; };
+    if (x.dim() > 0 && y.dim() > 0) {
+      loop(running(from_x), running(from_y));
+    } else if (x.dim() > 0) {
+      loop(running(from_x), fixed(from_y));
+    } else if (y.dim() > 0) {
+      loop(fixed(from_x), running(from_y));
+    } else {
+      loop(fixed(from_x), fixed(from_y));
     }
-    const kernels::Plan<3> plan(shape, {sc, sa, sb});
-    plan.each_row([&](const std::array<std::int64_t, 3>& at, std::int64_t first) {
-      choose(c + at[0], plan.strides[0][0] != 0, from_a + at[1], plan.strides[1][0] != 0,
-             from_b + at[2], plan.strides[2][0] != 0, to + first, plan.sizes[0]);
-    });
   });
   return out;
 }
@@ -130,7 +91,6 @@ Tensor chosen(const char* op, const Tensor& condition, const Tensor& a, const Te
 }  // namespace
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
-  check_mask("where", condition);
   const DType type = ops::result_type(a, b);
   return record_broadcast(
       chosen("where", condition, a.to(type), b.to(type)), "WhereBackward0",
@@ -149,7 +109,6 @@ Tensor where(const Tensor& condition, Scalar a, const Tensor& b) {
 }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
-  check_mask("masked_fill", mask);
   return record_broadcast(
       chosen("masked_fill", mask, full({}, value, {.dtype = x.dtype()}), x), "MaskedFillBackward0",
       [mask = save(mask)](const Tensor& g) { return masked_fill(g, mask, 0); }, x);

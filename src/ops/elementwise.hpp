@@ -69,23 +69,24 @@ Tensor map2_as(const char* op, const Tensor& a, const Tensor& b, F f) {
   return out;
 }
 
-/// f(a, b) in the common type of a and b, which numbers of that type are given back in.
-template <class F>
+/// f(a, b) in the common type of a and b; the result has that type too, or type R if one is given.
+template <class R = void, class F>
 Tensor map2(const char* op, const Tensor& a, const Tensor& b, F f) {
   const DType type = result_type(a, b);
   return detail::dispatch(type, [&](auto t) {
     using T = decltype(t);
-    return map2_as<T, T>(op, a.to(type), b.to(type), f);
+    return map2_as<T, std::conditional_t<std::is_void_v<R>, T, R>>(op, a.to(type), b.to(type), f);
   });
 }
 
-/// The same with a number on the right, converted to the result's type first.
-template <class F>
+/// The same with a number on the right, converted to the common type first.
+template <class R = void, class F>
 Tensor map2(const char*, const Tensor& a, Scalar b, F f) {
   const DType type = result_type(a, b);
   return detail::dispatch(type, [&](auto t) {
     using T = decltype(t);
-    return map_as<T, T>(a.to(type), [f, v = b.to<T>()](T x) { return f(x, v); });
+    using Result = std::conditional_t<std::is_void_v<R>, T, R>;
+    return map_as<T, Result>(a.to(type), [f, v = b.to<T>()](T x) { return f(x, v); });
   });
 }
 
@@ -116,7 +117,23 @@ Tensor chain(const Tensor& g, const Tensor& v, F formula) {
   });
 }
 
-/// A number for such a lambda, in the precision of the other operand.
+/// A smooth function f of each element with a reverse rule formula(g, x) for `chain`. Integers are
+/// converted to float32.
+template <class F, class G>
+Tensor by_input(const char* node, const Tensor& x, F f, G formula) {
+  return record(
+      map_floating(x, f), node,
+      [x = save(x), formula](const Tensor& g) { return chain(g, x, formula); }, x);
+}
+/// The same with a rule formula(g, y) of the output.
+template <class F, class G>
+Tensor by_output(const char* node, const Tensor& x, F f, G formula) {
+  return record(
+      map_floating(x, f), node,
+      [formula](const Tensor& g, const Tensor& y) { return chain(g, y, formula); }, x);
+}
+
+/// A number for a formula, in the precision of the other operand.
 template <std::floating_point T>
 T constant(T, double c) {
   return static_cast<T>(c);

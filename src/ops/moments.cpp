@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "kernels/exp.hpp"
 #include "ops/reduce.hpp"
 
 namespace xgrad {
@@ -13,8 +14,7 @@ using ops::over;
 using ops::reduced_shape;
 using ops::with_kept;
 
-// ---- var, std
-// ------------------------------------------------------------------------------------
+// ---- var, std -----------------------------------------------------------------------------------
 
 namespace {
 
@@ -89,8 +89,7 @@ Tensor std(const Tensor& x, VarOptions options) {
   return std_over(x, axes_of("std", x, options.dim), options.unbiased, options.keepdim);
 }
 
-// ---- norm
-// ----------------------------------------------------------------------------------------
+// ---- norm ---------------------------------------------------------------------------------------
 
 namespace {
 
@@ -145,8 +144,7 @@ Tensor norm(const Tensor& x, NormOptions options) {
   return norm_over(x, axes_of("norm", x, options.dim), options.keepdim, options.p);
 }
 
-// ---- logsumexp
-// -----------------------------------------------------------------------------------
+// ---- logsumexp ----------------------------------------------------------------------------------
 
 Tensor logsumexp(const Tensor& x, Dims dim, bool keepdim) {
   const Axes axes = axes_of("logsumexp", x, dim);
@@ -157,14 +155,14 @@ Tensor logsumexp(const Tensor& x, Dims dim, bool keepdim) {
     using T = decltype(t);
     const T* from = in.x.data<T>().data();
     T* to = out.mut<T>().data();
-    kernels::greatest(in.groups, from, to);
+    kernels::extremes(in.groups, from, true, to);
     for (T& greatest : out.mut<T>()) {
       if (std::isinf(greatest)) greatest = 0;  // inf - inf would be NaN
     }
     kernels::fold(
         in.groups, from, 0.0,
         [to](double a, T v, std::int64_t o) {
-          return a + static_cast<double>(std::exp(v - to[o]));
+          return a + static_cast<double>(kernels::exp(v - to[o]));
         },
         [](double a, double b) { return a + b; },
         [to](std::int64_t o, double total) { to[o] += static_cast<T>(std::log(total)); });

@@ -13,8 +13,7 @@ using ops::reduced_count;
 using ops::reduced_shape;
 using ops::spread;
 
-// ---- dimensions
-// ----------------------------------------------------------------------------------
+// ---- dimensions ---------------------------------------------------------------------------------
 
 namespace {
 
@@ -98,8 +97,7 @@ Tensor ops::share(const Tensor& g, const Tensor& mask, Axes axes) {
   return mask * (with_kept(g, mask.shape(), axes) / sum(mask, axes, true, ""));
 }
 
-// ---- sum, mean
-// -----------------------------------------------------------------------------------
+// ---- sum, mean ----------------------------------------------------------------------------------
 
 Tensor ops::sum(const Tensor& x, Axes axes, bool keepdim, const char* node) {
   const bool floating = is_floating_point(x.dtype());
@@ -137,30 +135,37 @@ Tensor ops::mean(const Tensor& x, Axes axes, bool keepdim, const char* node) {
       [shape = x.shape(), axes, n](const Tensor& g) { return spread(g / n, shape, axes); }, x);
 }
 
-Tensor sum(const Tensor& x) { return ops::sum(x, all_axes(x), false, "SumBackward0"); }
-Tensor sum(const Tensor& x, std::int64_t dim, bool keepdim) {
-  return ops::sum(x, axes_of("sum", x, dim), keepdim, "SumBackward1");
+namespace {
+
+Tensor sum_over(const Tensor& x, const Dims& dims, bool keepdim) {
+  return ops::sum(x, axes_of("sum", x, dims), keepdim, "SumBackward1");
 }
+Tensor mean_over(const Tensor& x, const Dims& dims, bool keepdim) {
+  return ops::mean(x, axes_of("mean", x, dims), keepdim, "MeanBackward1");
+}
+
+}  // namespace
+
+Tensor sum(const Tensor& x) { return ops::sum(x, all_axes(x), false, "SumBackward0"); }
+Tensor sum(const Tensor& x, std::int64_t dim, bool keepdim) { return sum_over(x, dim, keepdim); }
 template <class>
 Tensor sum(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim) {
-  return ops::sum(x, axes_of("sum", x, listed("sum", dims)), keepdim, "SumBackward1");
+  return sum_over(x, listed("sum", dims), keepdim);
 }
 template Tensor sum<void>(const Tensor&, std::initializer_list<std::int64_t>, bool);
 Tensor sum(const Tensor& x, ReduceOptions options) {
-  return ops::sum(x, axes_of("sum", x, options.dim), options.keepdim, "SumBackward1");
+  return sum_over(x, options.dim, options.keepdim);
 }
 
 Tensor mean(const Tensor& x) { return ops::mean(x, all_axes(x), false, "MeanBackward0"); }
-Tensor mean(const Tensor& x, std::int64_t dim, bool keepdim) {
-  return ops::mean(x, axes_of("mean", x, dim), keepdim, "MeanBackward1");
-}
+Tensor mean(const Tensor& x, std::int64_t dim, bool keepdim) { return mean_over(x, dim, keepdim); }
 template <class>
 Tensor mean(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim) {
-  return ops::mean(x, axes_of("mean", x, listed("mean", dims)), keepdim, "MeanBackward1");
+  return mean_over(x, listed("mean", dims), keepdim);
 }
 template Tensor mean<void>(const Tensor&, std::initializer_list<std::int64_t>, bool);
 Tensor mean(const Tensor& x, ReduceOptions options) {
-  return ops::mean(x, axes_of("mean", x, options.dim), options.keepdim, "MeanBackward1");
+  return mean_over(x, options.dim, options.keepdim);
 }
 
 Tensor sum_to(const Tensor& g, const Shape& shape) {
@@ -173,8 +178,7 @@ Tensor sum_to(const Tensor& g, const Shape& shape) {
   return reshape(ops::sum(g, axes, false, "SumBackward1"), shape);
 }
 
-// ---- amax, amin
-// ----------------------------------------------------------------------------------
+// ---- amax, amin ---------------------------------------------------------------------------------
 
 Tensor ops::extreme(const char* op, const Tensor& x, Axes axes, bool keepdim, bool greatest) {
   const Shape shape = reduced_shape(x.shape(), axes, keepdim);
@@ -189,7 +193,7 @@ Tensor ops::extreme(const char* op, const Tensor& x, Axes axes, bool keepdim, bo
     const T* from = in.x.data<T>().data();
     T* to = out.mut<T>().data();
     if constexpr (std::is_floating_point_v<T>) {
-      greatest ? kernels::greatest(in.groups, from, to) : kernels::least(in.groups, from, to);
+      kernels::extremes(in.groups, from, greatest, to);
     } else {
       const auto better = [greatest](T a, T b) { return (greatest ? a < b : b < a) ? b : a; };
       const T start = greatest ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max();
@@ -204,8 +208,9 @@ Tensor ops::extreme(const char* op, const Tensor& x, Axes axes, bool keepdim, bo
 namespace {
 
 /// The gradient goes in equal parts to all elements that equal the extreme.
-Tensor shared_extreme(const char* op, const Tensor& x, Axes axes, bool keepdim) {
-  const bool greatest = op[2] == 'a';
+Tensor shared_extreme(const char* op, const Tensor& x, const Dims& dims, bool keepdim,
+                      bool greatest) {
+  const Axes axes = axes_of(op, x, dims);
   return record(
       ops::extreme(op, x, axes, keepdim, greatest), greatest ? "AmaxBackward0" : "AminBackward0",
       [x = save(x), axes](const Tensor& g, const Tensor& y) {
@@ -214,33 +219,35 @@ Tensor shared_extreme(const char* op, const Tensor& x, Axes axes, bool keepdim) 
       },
       x);
 }
+Tensor amax_over(const Tensor& x, const Dims& dims, bool keepdim) {
+  return shared_extreme("amax", x, dims, keepdim, true);
+}
+Tensor amin_over(const Tensor& x, const Dims& dims, bool keepdim) {
+  return shared_extreme("amin", x, dims, keepdim, false);
+}
 
 }  // namespace
 
-Tensor amax(const Tensor& x) { return shared_extreme("amax", x, all_axes(x), false); }
-Tensor amax(const Tensor& x, std::int64_t dim, bool keepdim) {
-  return shared_extreme("amax", x, axes_of("amax", x, dim), keepdim);
-}
+Tensor amax(const Tensor& x) { return amax_over(x, {}, false); }
+Tensor amax(const Tensor& x, std::int64_t dim, bool keepdim) { return amax_over(x, dim, keepdim); }
 template <class>
 Tensor amax(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim) {
-  return shared_extreme("amax", x, axes_of("amax", x, listed("amax", dims)), keepdim);
+  return amax_over(x, listed("amax", dims), keepdim);
 }
 template Tensor amax<void>(const Tensor&, std::initializer_list<std::int64_t>, bool);
 Tensor amax(const Tensor& x, ReduceOptions options) {
-  return shared_extreme("amax", x, axes_of("amax", x, options.dim), options.keepdim);
+  return amax_over(x, options.dim, options.keepdim);
 }
 
-Tensor amin(const Tensor& x) { return shared_extreme("amin", x, all_axes(x), false); }
-Tensor amin(const Tensor& x, std::int64_t dim, bool keepdim) {
-  return shared_extreme("amin", x, axes_of("amin", x, dim), keepdim);
-}
+Tensor amin(const Tensor& x) { return amin_over(x, {}, false); }
+Tensor amin(const Tensor& x, std::int64_t dim, bool keepdim) { return amin_over(x, dim, keepdim); }
 template <class>
 Tensor amin(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim) {
-  return shared_extreme("amin", x, axes_of("amin", x, listed("amin", dims)), keepdim);
+  return amin_over(x, listed("amin", dims), keepdim);
 }
 template Tensor amin<void>(const Tensor&, std::initializer_list<std::int64_t>, bool);
 Tensor amin(const Tensor& x, ReduceOptions options) {
-  return shared_extreme("amin", x, axes_of("amin", x, options.dim), options.keepdim);
+  return amin_over(x, options.dim, options.keepdim);
 }
 
 }  // namespace xgrad

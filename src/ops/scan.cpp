@@ -5,8 +5,7 @@ namespace xgrad {
 using ops::Axes;
 using ops::axes_of;
 
-// ---- prod
-// ----------------------------------------------------------------------------------------
+// ---- prod ---------------------------------------------------------------------------------------
 
 namespace {
 
@@ -62,8 +61,7 @@ Tensor prod(const Tensor& x, std::int64_t dim, bool keepdim) {
   return product(x, axes_of("prod", x, dim), keepdim, "ProdBackward1");
 }
 
-// ---- cumsum
-// --------------------------------------------------------------------------------------
+// ---- cumsum -------------------------------------------------------------------------------------
 
 Tensor cumsum(const Tensor& x, std::int64_t dim) {
   const ops::Grouped in = ops::grouped(x, axes_of("cumsum", x, dim));

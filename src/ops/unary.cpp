@@ -1,23 +1,22 @@
 #include <cmath>
 #include <numbers>
 
+#include "kernels/exp.hpp"
 #include "ops/elementwise.hpp"
 #include "xgrad/extend.hpp"
 
-// In the lambdas below `using std::exp` serves numbers; tensors find xgrad's function by their
-// type.
+// In the rules `using std::cos` serves numbers; tensors find xgrad's function by their type.
 
 namespace xgrad {
 
-using ops::chain;
+using ops::by_input;
+using ops::by_output;
 using ops::constant;
-using ops::map_floating;
 using ops::map_number;
 using ops::over;
 using ops::times;
 
-// ---- steps: gradient 0, or that of a straight line
-// -----------------------------------------------
+// ---- steps and pieces of straight lines: integers stay integers ---------------------------------
 
 namespace {
 
@@ -27,11 +26,10 @@ constexpr auto no_slope = [](const Tensor& g) { return zeros_like(g); };
 template <class F>
 Tensor rounded(const char* op, const char* node, const Tensor& x, F f) {
   Tensor out = map_number(op, x, [f](auto v) {
-    if constexpr (std::is_integral_v<decltype(v)>) {
+    if constexpr (std::is_integral_v<decltype(v)>)
       return v;
-    } else {
+    else
       return f(v);
-    }
   });
   return record(out, node, no_slope, x);
 }
@@ -52,115 +50,99 @@ Tensor round(const Tensor& x) {
 
 Tensor sign(const Tensor& x) {
   if (x.dtype() == DType::bool_) return x.clone();
-  Tensor out = map_number("sign", x, [](auto v) { return (v > 0) - (v < 0); });
-  return record(out, "SignBackward0", no_slope, x);
+  return record(map_number("sign", x, [](auto v) { return (v > 0) - (v < 0); }), "SignBackward0",
+                no_slope, x);
 }
 
 Tensor abs(const Tensor& x) {
-  Tensor out = map_number("abs", x, [](auto v) { return std::abs(v); });
   return record(
-      out, "AbsBackward0", [x = save(x)](const Tensor& g) { return g * sign(x); }, x);
+      map_number("abs", x, [](auto v) { return std::abs(v); }), "AbsBackward0",
+      [x = save(x)](const Tensor& g) { return g * sign(x); }, x);
 }
 
-// ---- powers
-// --------------------------------------------------------------------------------------
+// ---- powers -------------------------------------------------------------------------------------
 
 Tensor square(const Tensor& x) {
   const Tensor input = x.dtype() == DType::bool_ ? x.to(int64) : x;
-  Tensor out = map_number("square", input, [](auto v) { return v * v; });
   return record(
-      out, "PowBackward0",
+      map_number("square", input, [](auto v) { return v * v; }), "PowBackward0",
       [x = save(x)](const Tensor& g) {
-        return chain(g, x, [](const auto& h, const auto& v) { return h * (v * 2); });
+        return ops::chain(g, x, [](const auto& h, const auto& v) { return h * (v * 2); });
       },
       x);
 }
 
 Tensor sqrt(const Tensor& x) {
-  Tensor out = map_floating(x, [](auto v) { return std::sqrt(v); });
-  return record(
-      out, "SqrtBackward0",
-      [](const Tensor& g, const Tensor& y) {
-        return chain(g, y, [](const auto& h, const auto& v) { return over(h, v * 2); });
-      },
-      x);
+  return by_output(
+      "SqrtBackward0", x, [](auto v) { return std::sqrt(v); },
+      [](const auto& g, const auto& y) { return over(g, y * 2); });
 }
 
 Tensor rsqrt(const Tensor& x) {
-  Tensor out = map_floating(x, [](auto v) { return 1 / std::sqrt(v); });
-  return record(
-      out, "RsqrtBackward0",
-      [](const Tensor& g, const Tensor& y) {
-        return chain(g, y, [](const auto& h, const auto& v) {
-          return times(h, times(times(v, v), v) / -2);
-        });
-      },
-      x);
+  return by_output(
+      "RsqrtBackward0", x, [](auto v) { return 1 / std::sqrt(v); },
+      [](const auto& g, const auto& y) { return times(g, times(times(y, y), y) / -2); });
 }
 
 Tensor reciprocal(const Tensor& x) {
-  Tensor out = map_floating(x, [](auto v) { return 1 / v; });
-  return record(
-      out, "ReciprocalBackward0",
-      [](const Tensor& g, const Tensor& y) {
-        return chain(g, y, [](const auto& h, const auto& v) { return times(h, -times(v, v)); });
-      },
-      x);
+  return by_output(
+      "ReciprocalBackward0", x, [](auto v) { return 1 / v; },
+      [](const auto& g, const auto& y) { return times(g, -times(y, y)); });
 }
 
-// ---- exponentials and logarithms
-// -----------------------------------------------------------------
+// ---- exponentials and logarithms ----------------------------------------------------------------
 
 Tensor exp(const Tensor& x) {
-  Tensor out = map_floating(x, [](auto v) { return std::exp(v); });
-  return record(
-      out, "ExpBackward0", [](const Tensor& g, const Tensor& y) { return g * y; }, x);
+  return by_output(
+      "ExpBackward0", x, [](auto v) { return kernels::exp(v); },
+      [](const auto& g, const auto& y) { return g * y; });
 }
 
 Tensor expm1(const Tensor& x) {
-  Tensor out = map_floating(x, [](auto v) { return std::expm1(v); });
-  return record(
-      out, "Expm1Backward0", [](const Tensor& g, const Tensor& y) { return g * (y + 1); }, x);
+  return by_output(
+      "Expm1Backward0", x, [](auto v) { return std::expm1(v); },
+      [](const auto& g, const auto& y) { return g * (y + 1); });
 }
 
 Tensor log(const Tensor& x) {
-  Tensor out = map_floating(x, [](auto v) { return std::log(v); });
-  return record(
-      out, "LogBackward0", [x = save(x)](const Tensor& g) { return over(g, x); }, x);
+  return by_input(
+      "LogBackward0", x, [](auto v) { return std::log(v); },
+      [](const auto& g, const auto& v) { return over(g, v); });
 }
 
 Tensor log1p(const Tensor& x) {
-  Tensor out = map_floating(x, [](auto v) { return std::log1p(v); });
-  return record(
-      out, "Log1PBackward0", [x = save(x)](const Tensor& g) { return over(g, x.get() + 1); }, x);
+  return by_input(
+      "Log1PBackward0", x, [](auto v) { return std::log1p(v); },
+      [](const auto& g, const auto& v) { return over(g, v + 1); });
 }
 
-// ---- circular functions and erf
-// ------------------------------------------------------------------
+// ---- circular functions and erf -----------------------------------------------------------------
 
 Tensor sin(const Tensor& x) {
-  Tensor out = map_floating(x, [](auto v) { return std::sin(v); });
-  return record(
-      out, "SinBackward0", [x = save(x)](const Tensor& g) { return g * cos(x); }, x);
+  return by_input(
+      "SinBackward0", x, [](auto v) { return std::sin(v); },
+      [](const auto& g, const auto& v) {
+        using std::cos;
+        return g * cos(v);
+      });
 }
 
 Tensor cos(const Tensor& x) {
-  Tensor out = map_floating(x, [](auto v) { return std::cos(v); });
-  return record(
-      out, "CosBackward0", [x = save(x)](const Tensor& g) { return -(g * sin(x)); }, x);
+  return by_input(
+      "CosBackward0", x, [](auto v) { return std::cos(v); },
+      [](const auto& g, const auto& v) {
+        using std::sin;
+        return -(g * sin(v));
+      });
 }
 
 Tensor erf(const Tensor& x) {
-  Tensor out = map_floating(x, [](auto v) { return std::erf(v); });
-  return record(
-      out, "ErfBackward0",
-      [x = save(x)](const Tensor& g) {
-        return chain(g, x, [](const auto& h, const auto& v) {
-          using std::exp;
-          return h * exp(-(v * v)) * constant(v, 2 * std::numbers::inv_sqrtpi);
-        });
-      },
-      x);
+  return by_input(
+      "ErfBackward0", x, [](auto v) { return std::erf(v); },
+      [](const auto& g, const auto& v) {
+        using kernels::exp;
+        return g * exp(-(v * v)) * constant(v, 2 * std::numbers::inv_sqrtpi);
+      });
 }
 
 }  // namespace xgrad
