@@ -73,6 +73,7 @@ Tensor clamp(const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> m
 // ---- sigmoid and its relatives ------------------------------------------------------------------
 
 // Functions of numbers for the formulas; of tensors they are xgrad's.
+using kernels::erf;
 using kernels::exp;
 using kernels::sigmoid;
 using kernels::tanh;
@@ -155,9 +156,8 @@ constexpr double tanh_cubic = 0.044715;
 /// x times the normal distribution function.
 Tensor gelu_exact(const Tensor& x) {
   return by_input(
-      "GeluBackward0", x, [](auto v) { return v * (1 + std::erf(v * constant(v, half_root))) / 2; },
+      "GeluBackward0", x, [](auto v) { return v * (1 + erf(v * constant(v, half_root))) / 2; },
       [](const auto& g, const auto& v) {
-        using std::erf;
         const auto distribution = (1 + erf(v * constant(v, half_root))) / 2;
         const auto density = exp(v * v / -2) * constant(v, std::numbers::inv_sqrtpi * half_root);
         return g * (distribution + v * density);

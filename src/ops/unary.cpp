@@ -1,7 +1,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "kernels/exp.hpp"
+#include "kernels/functions.hpp"
 #include "ops/elementwise.hpp"
 #include "xgrad/extend.hpp"
 
@@ -138,7 +138,7 @@ Tensor cos(const Tensor& x) {
 
 Tensor erf(const Tensor& x) {
   return by_input(
-      "ErfBackward0", x, [](auto v) { return std::erf(v); },
+      "ErfBackward0", x, [](auto v) { return kernels::erf(v); },
       [](const auto& g, const auto& v) {
         using kernels::exp;
         return g * exp(-(v * v)) * constant(v, 2 * std::numbers::inv_sqrtpi);
