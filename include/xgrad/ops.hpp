@@ -108,9 +108,9 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value);
 Tensor neg(const Tensor& x);    ///< keeps integers
 Tensor abs(const Tensor& x);    ///< keeps integers; gradient 0 at 0
 Tensor sign(const Tensor& x);   ///< keeps integers; gradient 0 everywhere
-Tensor floor(const Tensor& x);  ///< gradient 0 everywhere
-Tensor ceil(const Tensor& x);   ///< gradient 0 everywhere
-Tensor round(const Tensor& x);  ///< half to even; gradient 0 everywhere
+Tensor floor(const Tensor& x);  ///< keeps integers; gradient 0 everywhere
+Tensor ceil(const Tensor& x);   ///< keeps integers; gradient 0 everywhere
+Tensor round(const Tensor& x);  ///< half to even; keeps integers; gradient 0 everywhere
 Tensor exp(const Tensor& x);
 Tensor expm1(const Tensor& x);
 Tensor log(const Tensor& x);  ///< natural; -inf at 0, NaN below
@@ -118,15 +118,17 @@ Tensor log1p(const Tensor& x);
 Tensor sqrt(const Tensor& x);   ///< infinite slope at 0 (0 where the upstream gradient is 0)
 Tensor rsqrt(const Tensor& x);  ///< 1 / sqrt(x)
 Tensor reciprocal(const Tensor& x);
-Tensor square(const Tensor& x);
+Tensor square(const Tensor& x);  ///< keeps integers
 Tensor sin(const Tensor& x);
 Tensor cos(const Tensor& x);
 Tensor tanh(const Tensor& x);
 Tensor erf(const Tensor& x);
-Tensor sigmoid(const Tensor& x);     ///< 1 / (1 + exp(-x)), without overflow
-Tensor logsigmoid(const Tensor& x);  ///< log(sigmoid(x)), without overflow
+Tensor sigmoid(const Tensor& x);  ///< 1 / (1 + exp(-x)), without overflow
 /// max(x, 0); NaN stays NaN, and the gradient passes there; gradient 0 at 0. Keeps integers.
 Tensor relu(const Tensor& x);
+/// From here to softplus: floating point only.
+Tensor logsigmoid(const Tensor& x);  ///< log(sigmoid(x)), without overflow
+/// x for x > 0, negative_slope x elsewhere, 0 included.
 Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01);
 /// x for x > 0, alpha (exp(x) - 1) elsewhere.
 Tensor elu(const Tensor& x, double alpha = 1.0);
