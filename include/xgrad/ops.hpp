@@ -287,6 +287,10 @@ Tensor select(const Tensor& x, std::int64_t dim, std::int64_t index);
 Tensor narrow(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_t length);
 /// The rows `index` (1-d int64) along dim.
 Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index);
+/// Row indices[i] of `weight` (n, d) for each index: (*) int64 -> (*, d). The row `padding_idx`
+/// (negative counts from the end) gets no gradient.
+Tensor embedding(const Tensor& indices, const Tensor& weight,
+                 std::optional<std::int64_t> padding_idx = std::nullopt);
 /// out[i][j] = x[index[i][j]][j] for dim 0, and so on; index is int64 of x's rank.
 Tensor gather(const Tensor& x, std::int64_t dim, const Tensor& index);
 

@@ -1,10 +1,12 @@
 #include <cmath>
 
 #include "detail/python.hpp"
+#include "xgrad/autograd.hpp"
 #include "xgrad/error.hpp"
 #include "xgrad/nn/activation.hpp"
 #include "xgrad/nn/container.hpp"
 #include "xgrad/nn/dropout.hpp"
+#include "xgrad/nn/embedding.hpp"
 #include "xgrad/nn/init.hpp"
 #include "xgrad/nn/linear.hpp"
 
@@ -15,17 +17,18 @@ namespace xgrad::nn {
 using xgrad::detail::python_repr;
 
 namespace {
-Shape linear_shape(std::int64_t in, std::int64_t out) {
-  if (in < 0 || out < 0) {
-    throw Error("Linear: sizes must not be negative, got " + std::to_string(in) + " and " +
-                std::to_string(out));
+Shape weight_shape(const char* layer, std::int64_t rows, std::int64_t cols) {
+  if (rows < 0 || cols < 0) {
+    throw Error(std::string(layer) + ": sizes must not be negative, got weight " +
+                Shape{rows, cols}.str());
   }
-  return {out, in};
+  return {rows, cols};
 }
 }  // namespace
 
 Linear::Linear(std::int64_t in_features, std::int64_t out_features, LinearOptions options)
-    : weight(register_parameter("weight", empty(linear_shape(in_features, out_features)))),
+    : weight(
+          register_parameter("weight", empty(weight_shape("Linear", out_features, in_features)))),
       bias(register_parameter("bias", options.bias ? zeros(out_features) : Tensor())) {
   init::kaiming_uniform_(weight, {.a = std::sqrt(5.0)});
   const double bound = in_features > 0 ? 1 / std::sqrt(static_cast<double>(in_features)) : 0;
@@ -36,6 +39,23 @@ std::string Linear::extra_repr() const {
   return "in_features=" + std::to_string(weight.size(1)) +
          ", out_features=" + std::to_string(weight.size(0)) +
          ", bias=" + (bias.defined() ? "True" : "False");
+}
+
+Embedding::Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim, EmbeddingOptions with)
+    : weight(register_parameter("weight",
+                                empty(weight_shape("Embedding", num_embeddings, embedding_dim)))),
+      options(with) {
+  init::normal_(weight);
+  if (!options.padding_idx) return;
+  const NoGrad no_grad;
+  weight.index_put_({*options.padding_idx}, 0);
+}
+Tensor Embedding::forward(const Tensor& indices) {
+  return embedding(indices, weight, options.padding_idx);
+}
+std::string Embedding::extra_repr() const {
+  return std::to_string(weight.size(0)) + ", " + std::to_string(weight.size(1)) +
+         (options.padding_idx ? ", padding_idx=" + std::to_string(*options.padding_idx) : "");
 }
 
 Tensor Flatten::forward(const Tensor& x) { return flatten(x, start_dim, end_dim); }

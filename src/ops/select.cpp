@@ -126,6 +126,31 @@ Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index) {
   return ops::take_rows(x, rows, "IndexSelectBackward0");
 }
 
+Tensor embedding(const Tensor& indices, const Tensor& weight,
+                 std::optional<std::int64_t> padding_idx) {
+  check_int64("embedding", indices);
+  if (weight.dim() != 2) {
+    throw ShapeError("embedding: weight must be (rows, features), got shape " +
+                     weight.shape().str());
+  }
+  const std::int64_t count = weight.size(0);
+  if (padding_idx) padding_idx = wrap_index("embedding", *padding_idx, -count, 0, count);
+  Rows rows{.blocks = {1, count, weight.size(1)},
+            .numbers = ops::wrap_indices("embedding", indices, 0, 0, count),
+            .from = weight.shape(),
+            .to = indices.shape()};
+  rows.to.push_back(weight.size(1));
+  return record(
+      ops::take_rows(weight.detach(), rows, ""), "EmbeddingBackward0",
+      [rows, padding_idx](const Tensor& g) {
+        if (!padding_idx) return add_rows(g, rows);
+        Shape one_each = rows.to;
+        one_each[one_each.dim() - 1] = 1;
+        return add_rows(masked_fill(g, (rows.numbers == *padding_idx).reshape(one_each), 0), rows);
+      },
+      weight);
+}
+
 // ---- gather ------------------------------------------------------------------------------------
 
 namespace {

@@ -127,6 +127,7 @@ void run_fan(Case& c);
 void run_kaiming(Case& c);
 void run_xavier(Case& c);
 void run_linear_default(Case& c);
+void run_embedding_default(Case& c);
 void run_norm_default(Case& c);
 /// Arguments of torch.set_printoptions.
 xg::PrintChanges print_changes(const Json& options);

@@ -82,6 +82,16 @@ void run_linear_default(Case& c) {
   c.expect_true("bias draws", allclose(linear.bias, bias, 1e-6, 0));
 }
 
+void run_embedding_default(Case& c) {
+  xg::manual_seed(7);
+  const nn::Embedding layer(6, 5, {.padding_idx = 2});
+  xg::manual_seed(7);
+  Tensor weight = xg::empty({6, 5});
+  nn::init::normal_(weight, number(c["mean"]), number(c["std"]));
+  weight.index_put_({2}, 0);
+  c.expect_true("weight draws", allclose(layer.weight, weight, 1e-6, 0));
+}
+
 void run_norm_default(Case& c) {
   const nn::LayerNorm layer(5);
   const nn::BatchNorm1d batch(5);

@@ -27,6 +27,7 @@ const Kind kinds[] = {
     {"kaiming", run_kaiming},
     {"xavier", run_xavier},
     {"linear_default", run_linear_default},
+    {"embedding_default", run_embedding_default},
     {"norm_default", run_norm_default},
     {"optimizer", run_optimizer, "optimizer"},
     {"scheduler", run_scheduler, "scheduler"},

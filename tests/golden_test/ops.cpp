@@ -223,6 +223,12 @@ const std::vector<Op>& op_table() {
        [](In in, Attrs a) { return chunk(in[0], whole(a, "chunks"), whole(a, "dim")); }},
       {"index_select",
        [](In in, Attrs a) -> Outputs { return {index_select(in[0], whole(a, "dim"), in[1])}; }},
+      {"embedding",
+       [](In in, Attrs a) -> Outputs {
+         const Json& padding = a.at("padding_idx");
+         if (padding.is_null()) return {embedding(in[0], in[1])};
+         return {embedding(in[0], in[1], padding.get<std::int64_t>())};
+       }},
       {"gather",
        [](In in, Attrs a) -> Outputs { return {gather(in[0], whole(a, "dim"), in[1])}; }},
       {"tril", [](In in, Attrs a) -> Outputs { return {tril(in[0], whole(a, "diagonal"))}; }},

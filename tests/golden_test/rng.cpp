@@ -81,6 +81,7 @@ Tensor make(const Draw& draw, xg::DType dtype) {
     return nn::init::trunc_normal_(x, real_argument(draw, "mean", 0), real_argument(draw, "std", 1),
                                    real_argument(draw, "a", -2), real_argument(draw, "b", 2));
   }
+  if (draw.name == "Embedding") return nn::Embedding(n.at(0), n.at(1)).weight.detach();
   throw Unknown{"draw " + draw.name};
 }
 
