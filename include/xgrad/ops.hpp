@@ -282,6 +282,8 @@ class Index {
 };
 
 /// `index(x, {1, Slice{0, 4, 2}})` is Python's `x[1, 0:4:2]`.
+/// Whole rows, that is numbers and then at most one slice of step 1, share memory with x; every other
+/// part is a copy. So do select and narrow (and split, chunk) along dimension 0.
 Tensor index(const Tensor& x, std::initializer_list<Index> index);
 Tensor select(const Tensor& x, std::int64_t dim, std::int64_t index);
 Tensor narrow(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_t length);

@@ -51,8 +51,8 @@ Tensor put(const Tensor& g, const ops::Window& window, const Shape& shape) {
   Tensor out = zeros(shape, {.dtype = g.dtype()});
   ops::write(out, window, g);
   return record(
-      out, "PutBackward",
-      [window](const Tensor& h) { return ops::part(h, window, "PutBackwardBackward"); }, g);
+      out, "SliceBackwardBackward0",
+      [window](const Tensor& h) { return ops::part(h, window, "SliceBackward0"); }, g);
 }
 
 }  // namespace
