@@ -400,6 +400,8 @@ TEST(Extremes, ValuesIndicesAndTheirGradient) {
   EXPECT_EQ(argmin(x).item<int>(), 0);
   EXPECT_EQ(argmax(x, 0).to_vector<int>(), (std::vector<int>{1, 0, 1}));
   EXPECT_EQ(argmin(x, 1, true).shape(), (xg::Shape{2, 1}));
+  const Tensor columns = xg::tensor({{2, 1}, {2, 3}, {1, 3}});
+  EXPECT_EQ(max(columns, 0).indices.to_vector<int>(), (std::vector<int>{0, 1}));
   EXPECT_EQ(max(xg::full({}, 2.5), 0).indices.item<int>(), 0);
   EXPECT_EQ(max(x).grad_fn(), "MaxBackward1");
 }
