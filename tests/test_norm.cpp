@@ -225,13 +225,22 @@ TEST(BatchNormOp, N07NotFinite) {
 TEST(BatchNormOp, LargeOffsetAndManyRows) {
   xg::manual_seed(2);
   for (const xg::Shape& shape : std::vector<xg::Shape>{{1000, 3}, {3, 2, 1000}, {4, 3, 7}}) {
-    const Tensor x = (xg::randn(shape) + 1e5).detach();
+    const Tensor x = leaf(xg::randn(shape) + 1e5);
+    const Tensor exact = leaf(x.to(xg::float64));
+    const Tensor weight = leaf(xg::rand(shape[1]));
+    const Tensor exact_weight = leaf(weight.to(xg::float64));
+    const Tensor g = xg::rand(shape);
     Tensor mean = xg::zeros(shape[1], f64);
     Tensor var = xg::ones(shape[1], f64);
     const xg::BatchNormOptions options{.training = true, .momentum = 1.0};
-    const Tensor reference = xg::batch_norm(x.to(xg::float64), mean, var, {}, {}, options);
-    expect_close(xg::batch_norm(x, {}, {}, {}, {}, options), reference, 1e-5);
-    expect_close(var, x.to(xg::float64).var({.dim = all_but_channels(shape)}), 1e-7);
+    const Tensor y = xg::batch_norm(x, {}, {}, weight, {}, options);
+    const Tensor reference = xg::batch_norm(exact, mean, var, exact_weight, {}, options);
+    expect_close(y, reference, 1e-5);
+    expect_close(var, exact.detach().var({.dim = all_but_channels(shape)}), 1e-7);
+    y.backward(g);
+    reference.backward(g.to(xg::float64));
+    expect_close(x.grad(), exact.grad(), 1e-5);
+    expect_close(weight.grad(), exact_weight.grad(), 1e-3);
   }
 }
 
