@@ -316,7 +316,8 @@ Tensor softmax(const Tensor& x, std::int64_t dim);      ///< exp(x) / sum(exp(x)
 Tensor log_softmax(const Tensor& x, std::int64_t dim);  ///< x - logsumexp(x) along dim
 
 /// (x - mean) / sqrt(var + eps) * weight + bias over the last dimensions, whose sizes are
-/// `normalized_shape`; var divides by n. weight and bias have that shape or are undefined.
+/// `normalized_shape`; var divides by n. weight and bias have that shape or are undefined. Throws
+/// Error for a negative eps; eps = 0 is allowed and gives NaN (0 / 0) for a constant row.
 /// Ba, Kiros, Hinton 2016, arXiv 1607.06450.
 Tensor layer_norm(const Tensor& x, Shape normalized_shape, const Tensor& weight = {},
                   const Tensor& bias = {}, double eps = 1e-5);
@@ -330,7 +331,8 @@ struct BatchNormOptions {
 /// Training: mean and var (divided by n) of the batch; the running statistics, where defined, move
 /// towards mean and unbiased var (divided by n - 1). Otherwise: the running statistics are used.
 /// Throws ShapeError in training for one value per channel, Error for batch statistics that are not
-/// finite; the running statistics are unchanged then. Ioffe, Szegedy 2015, arXiv 1502.03167.
+/// finite or a negative eps; the running statistics are unchanged then, as they are by a batch of
+/// no rows. Ioffe, Szegedy 2015, arXiv 1502.03167.
 Tensor batch_norm(const Tensor& x, Tensor running_mean, Tensor running_var,
                   const Tensor& weight = {}, const Tensor& bias = {},
                   BatchNormOptions options = {});
@@ -358,7 +360,8 @@ struct CrossEntropyOptions {
 };
 /// -log softmax(input)[target]: input (N, C), (N, C, *) or (C); target int64 classes (N), (N, *) or
 /// (), or probabilities of input's shape. The mean divides by the summed weights of the targets.
-/// Throws IndexError for a class outside [0, C), naming value and position.
+/// Throws IndexError for a class outside [0, C), naming value and position, and GraphError for a
+/// weight of classes that requires a gradient: there is none.
 Tensor cross_entropy(const Tensor& input, const Tensor& target, CrossEntropyOptions options = {});
 
 struct NllLossOptions {
