@@ -5,7 +5,7 @@
 #include "xgrad/xgrad.hpp"
 
 /// The table of operations: one row for each function of ops.hpp (or each of its overloads), which
-/// test_op_table.cpp puts through everything that every operation must pass.
+/// op_table_test.cpp puts through everything that every operation must pass.
 
 namespace op_table {
 

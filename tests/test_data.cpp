@@ -70,7 +70,7 @@ data::Dataset counting(std::int64_t n) {
   return {xg::arange(2 * n).to(xg::float32).reshape({n, 2}), labels, 3};
 }
 
-// ---- digits ----------------------------------------------------------------------------------
+// ---- digits -------------------------------------------------------------------------------------
 
 /// In the units of the file.
 double pixel_sum(const data::Dataset& digits) {
@@ -143,7 +143,7 @@ TEST(StratifiedSplit, IsAPartitionDrawnByThePermutation) {
       {"label 2", "2 classes"});
 }
 
-// ---- loader ------------------------------------------------------------------------------------
+// ---- loader -------------------------------------------------------------------------------------
 
 TEST(DataLoader, WithoutShufflingBatchesShareMemory) {
   const data::Dataset all = counting(7);
@@ -194,7 +194,7 @@ TEST(DataLoader, RefusesWhatDoesNotFit) {
       {"(5, 2)", "(4,)"});
 }
 
-// ---- IDX ---------------------------------------------------------------------------------------
+// ---- IDX ----------------------------------------------------------------------------------------
 
 const std::string two_images =
     big_endian({0x803, 2, 1, 3}) + std::string("\x00\x33\xff\x66\x01\x02", 6);
@@ -265,8 +265,7 @@ TEST_F(Idx, FashionMnistFindsItsFilesPacked) {
                               {path("none/train-labels-idx1-ubyte.gz"), "No such file"});
 }
 
-// ---- CSV
-// -----------------------------------------------------------------------------------------
+// ---- CSV ----------------------------------------------------------------------------------------
 
 TEST_F(Csv, LastColumnIsTheLabel) {
   const data::Dataset all = data::read_csv(write("a.csv", "1,2.5,0\n-3, 4e-1 ,2\r\n\n0.5,6,1"));

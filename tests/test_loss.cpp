@@ -53,8 +53,7 @@ Tensor labels(std::int64_t classes, const xg::Shape& shape) { return xg::randint
 
 }  // namespace
 
-// ---- softmax
-// -------------------------------------------------------------------------------------
+// ---- softmax ------------------------------------------------------------------------------------
 
 TEST(SoftmaxOp, EveryDimension) {
   xg::manual_seed(1);
@@ -102,8 +101,7 @@ TEST(SoftmaxOp, Errors) {
   EXPECT_EQ(xg::softmax(xg::tensor(3.0), 0).item<float>(), 1.0f);
 }
 
-// ---- cross_entropy
-// -------------------------------------------------------------------------------
+// ---- cross_entropy ------------------------------------------------------------------------------
 
 TEST(CrossEntropyOp, L01HugeLogits) {
   const auto check = [](const Tensor& x, const Tensor& target, double loss,
@@ -251,8 +249,7 @@ TEST(CrossEntropyOp, SecondBackwardGivesTheSameGradient) {
   EXPECT_TRUE(xg::equal(xg::grad(y, {x})[0], kept));
 }
 
-// ---- mse_loss, accuracy, dropout
-// -----------------------------------------------------------------
+// ---- mse_loss, accuracy, dropout ----------------------------------------------------------------
 
 TEST(MseLossOp, L03NeverBroadcasts) {
   const auto call = [] {

@@ -78,8 +78,7 @@ std::vector<std::int64_t> all_but_channels(const xg::Shape& shape) {
 
 }  // namespace
 
-// ---- values
-// --------------------------------------------------------------------------------------
+// ---- values -------------------------------------------------------------------------------------
 
 TEST(LayerNormOp, N01LargeOffsetKeepsTheVariance) {
   const std::vector<double> expected{-1.341635420, -0.447211807, 0.447211807, 1.341635420};
@@ -244,8 +243,7 @@ TEST(BatchNormOp, LargeOffsetAndManyRows) {
   }
 }
 
-// ---- gradients
-// -----------------------------------------------------------------------------------
+// ---- gradients ----------------------------------------------------------------------------------
 
 TEST(BatchNormOp, N08EvalBackward) {
   Tensor mean = xg::tensor({1, -1}, f64);
@@ -473,8 +471,7 @@ TEST(LayerNormOp, RowsDoNotDependOnEachOther) {
   EXPECT_TRUE(xg::equal(with_nan.select(0, 1), xg::layer_norm(xg::tensor({1.0, 2.0, 6.0}), 3)));
 }
 
-// ---- names, shapes and errors
-// --------------------------------------------------------------------
+// ---- names, shapes and errors -------------------------------------------------------------------
 
 TEST(NormOp, NamesAndEmptyShapes) {
   const Tensor x = leaf(xg::rand({2, 3}));

@@ -25,8 +25,7 @@ bool contains(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-// ---- making
-// --------------------------------------------------------------------------------------
+// ---- making -------------------------------------------------------------------------------------
 
 TEST(Tensor, NestedListsGiveShapeAndType) {
   const xg::Tensor m = xg::tensor({{1.0, 2.0}, {3.0, 4.0}});
@@ -94,8 +93,7 @@ TEST(Tensor, Factories) {
   EXPECT_THROW(xg::linspace(0, 1, -1), xg::Error);
 }
 
-// ---- looking
-// -------------------------------------------------------------------------------------
+// ---- looking ------------------------------------------------------------------------------------
 
 TEST(Tensor, ShapeQueries) {
   const xg::Tensor x = xg::zeros({2, 5, 3});
@@ -159,8 +157,7 @@ TEST(Tensor, EqualAndAllclose) {
   EXPECT_THROW(xg::allclose(xg::ones({2, 3}), xg::ones({2})), xg::ShapeError);
 }
 
-// ---- copies and sharing
-// --------------------------------------------------------------------------
+// ---- copies and sharing -------------------------------------------------------------------------
 
 TEST(Tensor, CopiesShareAndClonesDoNot) {
   xg::Tensor a = xg::tensor({1.0, 2.0});
@@ -189,8 +186,7 @@ TEST(Tensor, ConversionPassesGradients) {
   EXPECT_EQ(x.to(xg::bool_).to_vector<int>(), (std::vector<int>{1, 1}));
 }
 
-// ---- in place
-// ------------------------------------------------------------------------------------
+// ---- in place -----------------------------------------------------------------------------------
 
 template <class T>
 concept InPlaceOnTemporary = requires(T&& t, const xg::Tensor& v) {

@@ -12,7 +12,7 @@ bool is_grad_enabled();
 namespace detail {
 void set_grad_enabled(bool on);
 
-/// Sets a per-thread flag for its own lifetime.
+/// Turns recording on or off, on this thread, for its own lifetime.
 class [[nodiscard]] GradMode {
  public:
   explicit GradMode(bool on) : before_(is_grad_enabled()) { set_grad_enabled(on); }

@@ -80,7 +80,7 @@ class Node : public detail::RefCounted {
   struct Extras;  // gradient, hooks, place of the call: what few nodes have
   Extras& extras();
 
-  std::unique_ptr<Extras> extras_;
+  Extras* extras_ = nullptr;  // owned; a smart pointer here would cost every user's file time
   Node* next_dead_ = nullptr;
   detail::Ref<detail::Storage> output_;
   std::int64_t output_offset_ = 0;

@@ -18,8 +18,7 @@
 
 namespace xgrad {
 
-// ---- arithmetic: (A), (B) -> broadcast of both
-// ---------------------------------------------------
+// ---- arithmetic: (A), (B) -> broadcast of both --------------------------------------------------
 
 Tensor add(const Tensor& a, const Tensor& b);
 Tensor sub(const Tensor& a, const Tensor& b);
@@ -55,8 +54,7 @@ inline Tensor operator*(Scalar a, const Tensor& b) { return mul(b, a); }
 inline Tensor operator/(Scalar a, const Tensor& b) { return rdiv(b, a); }
 Tensor operator-(const Tensor& a);
 
-// ---- comparison: element by element, bool, no gradient
-// -------------------------------------------
+// ---- comparison: element by element, bool, no gradient ------------------------------------------
 
 Tensor eq(const Tensor& a, const Tensor& b);
 Tensor ne(const Tensor& a, const Tensor& b);
@@ -102,8 +100,7 @@ Tensor where(const Tensor& condition, Scalar a, const Tensor& b);
 /// x with `value` where the mask (bool, broadcast to x) holds.
 Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value);
 
-// ---- functions of each element: (*) -> (*); integers give float32 unless said otherwise
-// ----------
+// ---- functions of each element: (*) -> (*); integers give float32 unless said otherwise ---------
 
 Tensor neg(const Tensor& x);    ///< keeps integers
 Tensor abs(const Tensor& x);    ///< keeps integers; gradient 0 at 0
@@ -144,8 +141,9 @@ Tensor softplus(const Tensor& x, double beta = 1.0, double threshold = 20.0);
 /// bounds.
 Tensor clamp(const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> max = std::nullopt);
 
-// ---- reductions: over all elements, one dimension, a list, or `{.dim = ..., .keepdim = ...}`
-// ------ Reduced dimensions disappear, or stay with size 1 under keepdim.
+// ---- reductions ---------------------------------------------------------------------------------
+// Over all elements, one dimension, a list, or `{.dim = ..., .keepdim = ...}`. Reduced dimensions
+// disappear, or stay with size 1 under keepdim.
 
 Tensor sum(const Tensor& x);  ///< integers and bool give int64
 Tensor sum(const Tensor& x, std::int64_t dim, bool keepdim = false);
@@ -215,8 +213,7 @@ Tensor cumsum(const Tensor& x, std::int64_t dim);
 /// log(sum(exp(x))), without overflow.
 Tensor logsumexp(const Tensor& x, Dims dim, bool keepdim = false);
 
-// ---- shape
-// ---------------------------------------------------------------------------------------
+// ---- shape --------------------------------------------------------------------------------------
 
 /// Same elements, other sizes; one of them may be -1 (inferred). Shares memory.
 Tensor reshape(const Tensor& x, Shape shape);
@@ -245,8 +242,7 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& size
 /// At most `chunks` pieces of equal size, the last perhaps smaller.
 std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, std::int64_t dim = 0);
 
-// ---- parts
-// ---------------------------------------------------------------------------------------
+// ---- parts --------------------------------------------------------------------------------------
 
 /// start:stop:step as in Python; an open end is std::nullopt, step >= 1.
 struct Slice {
@@ -282,8 +278,8 @@ class Index {
 };
 
 /// `index(x, {1, Slice{0, 4, 2}})` is Python's `x[1, 0:4:2]`.
-/// Whole rows, that is numbers and then at most one slice of step 1, share memory with x; every other
-/// part is a copy. So do select and narrow (and split, chunk) along dimension 0.
+/// Whole rows, that is numbers and then at most one slice of step 1, share memory with x; every
+/// other part is a copy. So do select and narrow (and split, chunk) along dimension 0.
 Tensor index(const Tensor& x, std::initializer_list<Index> index);
 Tensor select(const Tensor& x, std::int64_t dim, std::int64_t index);
 Tensor narrow(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_t length);
@@ -296,8 +292,7 @@ Tensor embedding(const Tensor& indices, const Tensor& weight,
 /// out[i][j] = x[index[i][j]][j] for dim 0, and so on; index is int64 of x's rank.
 Tensor gather(const Tensor& x, std::int64_t dim, const Tensor& index);
 
-// ---- products
-// ------------------------------------------------------------------------------------
+// ---- products -----------------------------------------------------------------------------------
 
 /// Matrix product in all of PyTorch's ranks: (n)(n) -> (), (n,k)(k,m) -> (n,m), (k)(k,m) -> (m),
 /// (n,k)(k) -> (n), and batches with broadcasting. Throws DTypeError for unequal dtypes.
@@ -309,8 +304,7 @@ Tensor outer(const Tensor& a, const Tensor& b);
 /// x W^T + b: (*, in), (out, in), (out) -> (*, out); bias may be undefined. Equal dtypes only.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
-// ---- softmax, normalization
-// ----------------------------------------------------------------------
+// ---- softmax, normalization ---------------------------------------------------------------------
 
 Tensor softmax(const Tensor& x, std::int64_t dim);      ///< exp(x) / sum(exp(x)) along dim
 Tensor log_softmax(const Tensor& x, std::int64_t dim);  ///< x - logsumexp(x) along dim
@@ -341,8 +335,7 @@ Tensor batch_norm(const Tensor& x, Tensor running_mean, Tensor running_var,
 /// training. Uses the default generator.
 Tensor dropout(const Tensor& x, double p = 0.5, bool training = true);
 
-// ---- losses
-// --------------------------------------------------------------------------------------
+// ---- losses -------------------------------------------------------------------------------------
 
 /// What a loss does with the values of the single elements.
 enum class Reduction { none, mean, sum };

@@ -58,8 +58,9 @@ struct TensorOptions {
 /// Handle of an n-dimensional array that can take part in a graph. Copying a Tensor copies the
 /// handle: both names mean the same elements and the same gradient. `clone()` copies the elements.
 ///
-/// Elements are dense and row-major. `reshape`, `detach` and slices of whole rows (dimension 0,
-/// step 1) share memory with their source; every other operation returns memory of its own.
+/// Elements are dense and row-major. `reshape` and its kin, `detach` and slices of whole rows
+/// (dimension 0, step 1) share memory with their source, and `to` returns its source where the type
+/// is right; every other operation returns memory of its own.
 ///
 /// A default-constructed Tensor is undefined: `defined()` is false, anything else throws.
 class Tensor {
@@ -165,8 +166,7 @@ class Tensor {
   Tensor& operator/=(const Tensor& other) & { return div_(other); }
   Tensor& operator/=(Scalar other) & { return div_(other); }
 
-  // ---- operations (documented in ops.hpp, where each is a free function too)
-  // ---------------------
+  // ---- operations (documented in ops.hpp, where each is a free function too) --------------------
   Tensor add(const Tensor& other) const;
   Tensor sub(const Tensor& other) const;
   Tensor mul(const Tensor& other) const;

@@ -105,9 +105,10 @@ void Engine::call_rule(Node& node, const Tensor& g) {
   std::vector<Tensor> many(edges.size() > few.size() ? edges.size() : 0);
   Tensor* results = many.empty() ? few.data() : many.data();
 
-  detail::set_current_operation(&node);
-  node.apply(g, Needs(mask), results);
-  detail::set_current_operation(nullptr);
+  {
+    const detail::CurrentOperation current(node.name);
+    node.apply(g, Needs(mask), results);
+  }
   if (!mode_.keep_graph) {
     node.spent_ = true;
     node.drop_rule();
@@ -160,8 +161,7 @@ void Engine::commit() {
   for (Pending& at : staged_) at.node->extras_->grad = std::move(at.grad);
 }
 
-// ---- the public calls
-// ----------------------------------------------------------------------------
+// ---- the public calls ---------------------------------------------------------------------------
 
 namespace {
 

@@ -16,7 +16,7 @@ namespace xgrad {
 namespace {
 constinit thread_local bool recording = true;
 constinit thread_local bool anomaly = false;
-constinit thread_local const Node* running = nullptr;
+constinit thread_local const char* running = "backward";
 }  // namespace
 
 bool is_grad_enabled() { return recording; }
@@ -26,11 +26,12 @@ AnomalyMode::AnomalyMode() : before_(anomaly) { anomaly = true; }
 AnomalyMode::~AnomalyMode() { anomaly = before_; }
 bool detail::anomaly_mode() { return anomaly; }
 
-void detail::set_current_operation(const Node* node) { running = node; }
-const char* detail::current_operation() { return running ? running->name : "backward"; }
+detail::CurrentOperation::CurrentOperation(const char* name)
+    : before_(std::exchange(running, name)) {}
+detail::CurrentOperation::~CurrentOperation() { running = before_; }
+const char* detail::CurrentOperation::name() { return running; }
 
-// ---- where a forward call was
-// --------------------------------------------------------------------
+// ---- where a forward call was -------------------------------------------------------------------
 
 #ifdef XGRAD_HAS_BACKTRACE
 

@@ -39,7 +39,10 @@ void Node::take_place() {
   sequence = ++newest_sequence;
 }
 
-Node::~Node() { nodes_alive.fetch_sub(1, std::memory_order_relaxed); }
+Node::~Node() {
+  delete extras_;
+  nodes_alive.fetch_sub(1, std::memory_order_relaxed);
+}
 
 void* Node::operator new(std::size_t bytes) { return detail::allocate_small(bytes); }
 void Node::operator delete(void* block, std::size_t bytes) noexcept {
@@ -63,7 +66,7 @@ void Node::destroy(Node* node) noexcept {
 }
 
 Node::Extras& Node::extras() {
-  if (!extras_) extras_ = std::make_unique<Extras>();
+  if (!extras_) extras_ = new Extras;
   return *extras_;
 }
 
@@ -105,12 +108,11 @@ Saved::Saved(const Tensor& x)
     : tensor_(x), version_(x.defined() ? x.impl().storage->version.load() : 0) {}
 
 void Saved::throw_changed() const {
-  xgrad::throw_changed(detail::current_operation(), "an input", tensor_.shape(),
+  xgrad::throw_changed(detail::CurrentOperation::name(), "an input", tensor_.shape(),
                        tensor_.impl().storage->version, version_);
 }
 
-// ---- leaves
-// --------------------------------------------------------------------------------------
+// ---- leaves -------------------------------------------------------------------------------------
 
 namespace {
 class LeafNode final : public Node {
@@ -128,8 +130,7 @@ detail::Ref<Node> detail::make_leaf_node(const Tensor& x) {
   return detail::Ref<Node>(new LeafNode(x));
 }
 
-// ---- what a tensor tells of its node
-// -------------------------------------------------------------
+// ---- what a tensor tells of its node ------------------------------------------------------------
 
 bool Tensor::is_leaf() const { return !impl().node || impl().node->is_leaf(); }
 
@@ -181,8 +182,7 @@ void Tensor::retain_grad() const {
   impl().node->extras().retains_grad = true;
 }
 
-// ---- hooks
-// ---------------------------------------------------------------------------------------
+// ---- hooks --------------------------------------------------------------------------------------
 
 HookHandle detail::add_hook(const Tensor& x, std::unique_ptr<Hook> hook) {
   const Ref<Node>& node = x.impl().node;

@@ -94,13 +94,14 @@ void check_in_place(const char* op, const Tensor& target, const Tensor& source) 
   if (!is_grad_enabled()) return;
   const bool target_needs = target.requires_grad();
   if (!target_needs && !(source.defined() && source.requires_grad())) return;
-  const std::string base(op, std::string(op).size() - (std::string(op).back() == '_' ? 1 : 0));
-  throw GraphError(
-      std::string(op) + ": the " + (target_needs ? "tensor" : "source") + " of shape " +
-      (target_needs ? target : source).shape().str() +
-      " requires a gradient, and an in-place change would be hidden from the graph. Write the "
-      "out-of-place form (x = " +
-      base + "(x, ...)), or change it inside a NoGrad scope.");
+  const std::string_view name = op;
+  const bool has_twin = name == "add_" || name == "sub_" || name == "mul_" || name == "div_";
+  const std::string instead =
+      has_twin ? "Write x = " + std::string(name.substr(0, 3)) + "(x, ...)" : "Make a new tensor";
+  throw GraphError(std::string(op) + ": the " + (target_needs ? "tensor" : "source") +
+                   " of shape " + (target_needs ? target : source).shape().str() +
+                   " requires a gradient, and an in-place change would be hidden from the graph. " +
+                   instead + ", or change it inside a NoGrad scope.");
 }
 
 std::string number(double value) {

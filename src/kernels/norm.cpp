@@ -47,8 +47,7 @@ XGRAD_INLINE Line<T> line(double mean, double scale, double offset = 0) {
           static_cast<T>((static_cast<double>(shift) - mean) * scale + offset)};
 }
 
-// ---- layer_norm
-// ----------------------------------------------------------------------------------
+// ---- layer_norm ---------------------------------------------------------------------------------
 
 template <class T>
 XGRAD_INLINE void layer_norm_of(const Rows<T>& in, const T* bias, double eps, T* y, double* mean,
@@ -118,9 +117,9 @@ XGRAD_INLINE void layer_norm_backward_of(const Rows<T>& in, const T* g, const do
   }
 }
 
-// ---- batch_norm: where inner is 1 a row holds one value of each channel, so the loops run over
-// channels; otherwise each channel has a run of values of its own
-// --------------------------------------------------------------------------------------------------
+// ---- batch_norm ---------------------------------------------------------------------------------
+// Where inner is 1 a row holds one value of each channel, so the loops run over channels; otherwise
+// each channel has a run of values of its own.
 
 /// Adds a part to the moments of `n` values (Chan, Golub, LeVeque 1979); `squares` is a sum of
 /// squared distances from the mean.

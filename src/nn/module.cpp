@@ -11,9 +11,30 @@
 
 namespace xgrad::nn {
 
-Module::Module() = default;
-Module::Module(Module&&) noexcept = default;
-Module::~Module() = default;
+using Tensors = std::vector<std::pair<std::string, std::unique_ptr<Tensor>>>;
+using Hooks = std::vector<std::shared_ptr<detail::ForwardHook>>;
+
+struct Module::Contents {
+  Tensors parameters;
+  Tensors buffers;
+  std::vector<std::pair<std::string, std::unique_ptr<Module>>> children;
+  Hooks before;
+  Hooks after;
+};
+
+Module::Module() : contents_(new Contents) {}
+Module::Module(Module&& other) noexcept
+    : name_(std::move(other.name_)),
+      training_(other.training_),
+      contents_(std::exchange(other.contents_, nullptr)) {}
+Module::~Module() { delete contents_; }
+
+std::int64_t Module::child_count() const {
+  return static_cast<std::int64_t>(contents_->children.size());
+}
+Module& Module::child(std::int64_t i) const {
+  return *contents_->children[static_cast<std::size_t>(i)].second;
+}
 
 Tensor Module::forward(const Tensor&) {
   throw Error(type_name() +
@@ -22,10 +43,10 @@ Tensor Module::forward(const Tensor&) {
 
 Tensor Module::operator()(const Tensor& x) {
   try {
-    if (before_.empty() && after_.empty()) return forward(x);
+    if (contents_->before.empty() && contents_->after.empty()) return forward(x);
     // Copies, so that a hook may remove itself.
-    const Hooks before = before_;
-    const Hooks after = after_;
+    const Hooks before = contents_->before;
+    const Hooks after = contents_->after;
     Tensor input = x;
     for (const auto& hook : before) {
       if (const Tensor other = hook->call(*this, input, {}); other.defined()) input = other;
@@ -41,8 +62,7 @@ Tensor Module::operator()(const Tensor& x) {
   }
 }
 
-// ---- building
-// ------------------------------------------------------------------------------------
+// ---- building -----------------------------------------------------------------------------------
 
 void Module::check_not_sliced(const std::type_info& object, const std::type_info& type) {
   if (object != type) {
@@ -55,8 +75,8 @@ void Module::check_name(const std::string& name) const {
   const auto taken = [&](const auto& list) {
     return std::any_of(list.begin(), list.end(), [&](const auto& e) { return e.first == name; });
   };
-  if (name.empty() || name.find('.') != std::string::npos || taken(parameters_) ||
-      taken(buffers_) || taken(children_)) {
+  if (name.empty() || name.find('.') != std::string::npos || taken(contents_->parameters) ||
+      taken(contents_->buffers) || taken(contents_->children)) {
     throw Error("register: the name \"" + name + "\" in " + type_name() +
                 " is empty, taken or has a dot");
   }
@@ -66,28 +86,30 @@ Module& Module::register_module(std::string name, std::unique_ptr<Module> module
   check_name(name);
   if (!module) throw Error("register_module: \"" + name + "\" is a null pointer");
   module->name_ = name;
-  return *children_.emplace_back(std::move(name), std::move(module)).second;
+  return *contents_->children.emplace_back(std::move(name), std::move(module)).second;
 }
 
 Tensor& Module::register_parameter(std::string name, Tensor value) {
   check_name(name);
   if (value.defined()) value.requires_grad_();
-  return *parameters_.emplace_back(std::move(name), std::make_unique<Tensor>(std::move(value)))
+  return *contents_->parameters
+              .emplace_back(std::move(name), std::make_unique<Tensor>(std::move(value)))
               .second;
 }
 
 Tensor& Module::register_buffer(std::string name, Tensor value) {
   check_name(name);
-  return *buffers_.emplace_back(std::move(name), std::make_unique<Tensor>(std::move(value))).second;
+  return *contents_->buffers
+              .emplace_back(std::move(name), std::make_unique<Tensor>(std::move(value)))
+              .second;
 }
 
-// ---- listing
-// -------------------------------------------------------------------------------------
+// ---- listing ------------------------------------------------------------------------------------
 
 template <class F>
 void Module::each_module(const std::string& prefix, F&& f) const {
   f(prefix, *this);
-  for (const auto& [name, child] : children_) {
+  for (const auto& [name, child] : contents_->children) {
     child->each_module(prefix.empty() ? name : prefix + "." + name, f);
   }
 }
@@ -104,8 +126,8 @@ StateDict Module::collected(bool parameters, bool buffers, bool once) const {
     }
   };
   each_module("", [&](const std::string& prefix, const Module& module) {
-    if (parameters) add(prefix, module.parameters_);
-    if (buffers) add(prefix, module.buffers_);
+    if (parameters) add(prefix, module.contents_->parameters);
+    if (buffers) add(prefix, module.contents_->buffers);
   });
   return out;
 }
@@ -125,7 +147,7 @@ std::vector<Tensor> Module::buffers() const { return without_names(named_buffers
 
 std::vector<std::pair<std::string, Module*>> Module::named_children() const {
   std::vector<std::pair<std::string, Module*>> out;
-  for (const auto& [name, child] : children_) out.emplace_back(name, child.get());
+  for (const auto& [name, child] : contents_->children) out.emplace_back(name, child.get());
   return out;
 }
 
@@ -137,8 +159,7 @@ std::vector<std::pair<std::string, Module*>> Module::named_modules() {
   return out;
 }
 
-// ---- changing
-// ------------------------------------------------------------------------------------
+// ---- changing -----------------------------------------------------------------------------------
 
 void Module::train(bool on) {
   apply([on](Module& module) { module.training_ = on; });
@@ -173,21 +194,20 @@ void Module::to(DType dtype) {
   }
 }
 
-std::uint64_t Module::add_hook(Hooks& hooks, std::shared_ptr<detail::ForwardHook> hook) {
+std::uint64_t Module::add_hook(bool before, detail::ForwardHook* hook) {
   static std::atomic<std::uint64_t> last_id{0};
   hook->id = ++last_id;
-  hooks.push_back(std::move(hook));
-  return last_id;
+  (before ? contents_->before : contents_->after).emplace_back(hook);
+  return hook->id;
 }
 
 void Module::remove_hook(std::uint64_t id) {
-  for (Hooks* hooks : {&before_, &after_}) {
+  for (Hooks* hooks : {&contents_->before, &contents_->after}) {
     std::erase_if(*hooks, [id](const auto& hook) { return hook->id == id; });
   }
 }
 
-// ---- printing
-// ------------------------------------------------------------------------------------
+// ---- printing -----------------------------------------------------------------------------------
 
 std::string Module::type_name() const {
   const char* mangled = typeid(*this).name();

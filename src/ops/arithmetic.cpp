@@ -10,8 +10,7 @@ using ops::map2;
 using ops::over;
 using ops::times;
 
-// ---- types
-// ---------------------------------------------------------------------------------------
+// ---- types --------------------------------------------------------------------------------------
 
 namespace {
 
@@ -44,8 +43,7 @@ DType ops::result_type(const Tensor& a, const Tensor& b) {
 
 DType ops::result_type(const Tensor& a, Scalar b) { return combined(a.dtype(), b.dtype()); }
 
-// ---- add, sub, mul, div
-// --------------------------------------------------------------------------
+// ---- add, sub, mul, div -------------------------------------------------------------------------
 
 Tensor add(const Tensor& a, const Tensor& b) {
   return record_broadcast(
@@ -134,8 +132,7 @@ Tensor neg(const Tensor& x) {
 }
 Tensor operator-(const Tensor& a) { return neg(a); }
 
-// ---- pow
-// -----------------------------------------------------------------------------------------
+// ---- pow ----------------------------------------------------------------------------------------
 
 namespace {
 
@@ -217,8 +214,7 @@ Tensor pow(Scalar base, const Tensor& exponent) {
       exponent);
 }
 
-// ---- maximum, minimum
-// ----------------------------------------------------------------------------
+// ---- maximum, minimum ---------------------------------------------------------------------------
 
 namespace {
 
@@ -254,8 +250,7 @@ Tensor minimum(const Tensor& a, const Tensor& b) {
       a, b);
 }
 
-// ---- times, over
-// ---------------------------------------------------------------------------------
+// ---- times, over --------------------------------------------------------------------------------
 
 Tensor ops::times(const Tensor& g, const Tensor& d) {
   Tensor out = map2("times", g, d, [](auto x, auto y) { return x == 0 ? x : x * y; });

@@ -5,7 +5,7 @@ namespace xgrad {
 
 using ops::map2;
 
-// ---- comparisons: in the common type of both ---------------------------------------------------
+// ---- comparisons: in the common type of both ----------------------------------------------------
 
 namespace {
 

@@ -10,7 +10,7 @@ namespace xgrad {
 using detail::wrap_dim;
 using ops::Window;
 
-// ---- copies side by side -----------------------------------------------------------------------
+// ---- copies side by side ------------------------------------------------------------------------
 
 namespace {
 
@@ -53,7 +53,7 @@ Tensor repeat(const Tensor& x, Shape repeats) {
       x);
 }
 
-// ---- several tensors into one ------------------------------------------------------------------
+// ---- several tensors into one -------------------------------------------------------------------
 
 namespace {
 
@@ -157,7 +157,7 @@ Tensor stack(const std::vector<Tensor>& tensors, std::int64_t dim) {
       xs);
 }
 
-// ---- one tensor into several -------------------------------------------------------------------
+// ---- one tensor into several --------------------------------------------------------------------
 
 namespace {
 

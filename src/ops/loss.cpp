@@ -15,8 +15,7 @@ Reduction reduction_from(const std::string& name) {
   throw Error("reduction: \"" + name + "\" is none of \"none\", \"mean\" and \"sum\"");
 }
 
-// ---- mse_loss
-// ------------------------------------------------------------------------------------
+// ---- mse_loss -----------------------------------------------------------------------------------
 
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
   if (input.shape() != target.shape()) {
@@ -60,8 +59,7 @@ Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) 
       input, target);
 }
 
-// ---- classes as targets
-// --------------------------------------------------------------------------
+// ---- classes as targets -------------------------------------------------------------------------
 
 namespace {
 
@@ -178,8 +176,7 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, NllLossOptions option
       loss.detach(), at.name(), [](const Tensor& g) { return g; }, loss);
 }
 
-// ---- cross_entropy
-// -------------------------------------------------------------------------------
+// ---- cross_entropy ------------------------------------------------------------------------------
 
 namespace {
 

@@ -44,8 +44,7 @@ Tensor standardized(const Tensor& x, const Dims& dims, double eps) {
 
 }  // namespace
 
-// ---- layer_norm
-// ----------------------------------------------------------------------------------
+// ---- layer_norm ---------------------------------------------------------------------------------
 
 namespace {
 
@@ -120,8 +119,7 @@ Tensor layer_norm(const Tensor& x, Shape normalized_shape, const Tensor& weight,
       x, weight, bias);
 }
 
-// ---- batch_norm
-// ----------------------------------------------------------------------------------
+// ---- batch_norm ---------------------------------------------------------------------------------
 
 namespace {
 

@@ -38,7 +38,7 @@ void ops::check_int64(const char* op, const Tensor& index) {
                    " of shape " + index.shape().str());
 }
 
-// ---- one index, one range ----------------------------------------------------------------------
+// ---- one index, one range -----------------------------------------------------------------------
 
 namespace {
 
@@ -74,7 +74,7 @@ Tensor narrow(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_
   return ops::part(x, ops::slice(x.shape(), at, first, length), "SliceBackward0");
 }
 
-// ---- rows by number ----------------------------------------------------------------------------
+// ---- rows by number -----------------------------------------------------------------------------
 
 namespace {
 
@@ -151,7 +151,7 @@ Tensor embedding(const Tensor& indices, const Tensor& weight,
       weight);
 }
 
-// ---- gather ------------------------------------------------------------------------------------
+// ---- gather -------------------------------------------------------------------------------------
 
 namespace {
 

@@ -11,7 +11,7 @@ using detail::wrap_dim;
 using ops::reshaped;
 using ops::Window;
 
-// ---- the same elements in other sizes: memory is shared ----------------------------------------
+// ---- the same elements in other sizes: memory is shared -----------------------------------------
 
 namespace {
 
@@ -90,7 +90,7 @@ Tensor unsqueeze(const Tensor& x, std::int64_t dim) {
   return reshaped(x, shape, "UnsqueezeBackward0");
 }
 
-// ---- the same elements in another order --------------------------------------------------------
+// ---- the same elements in another order ---------------------------------------------------------
 
 namespace {
 
@@ -161,7 +161,7 @@ Tensor flip(const Tensor& x, Dims dims) {
       ops::read(x, window), "FlipBackward0", [dims](const Tensor& g) { return flip(g, dims); }, x);
 }
 
-// ---- more or fewer elements --------------------------------------------------------------------
+// ---- more or fewer elements ---------------------------------------------------------------------
 
 Tensor expand(const Tensor& x, Shape shape) {
   const Shape& from = x.shape();

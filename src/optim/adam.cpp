@@ -7,6 +7,7 @@
 
 namespace xgrad::optim {
 
+Adam::~Adam() = default;
 Adam::Adam(const char* name, bool decoupled, const std::vector<AdamGroup>& groups,
            AdamOptions options)
     : Optimizer(name, {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"}),

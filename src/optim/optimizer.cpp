@@ -24,6 +24,7 @@ std::string text(double value) {
 
 }  // namespace
 
+Optimizer::~Optimizer() = default;
 Optimizer::Optimizer(const char* name, std::vector<const char*> state_names)
     : name_(name), state_names_(std::move(state_names)) {}
 

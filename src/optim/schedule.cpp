@@ -7,6 +7,7 @@
 
 namespace xgrad::optim {
 
+LRScheduler::~LRScheduler() = default;
 LRScheduler::LRScheduler(Optimizer& optimizer) : optimizer_(optimizer) {}
 
 void LRScheduler::step() {
@@ -87,6 +88,7 @@ double CosineAnnealingLR::next(std::size_t, double lr, double base_lr) const {
   return height(last_epoch()) / height(last_epoch() - 1) * (lr - eta_min) + eta_min;
 }
 
+LambdaLR::~LambdaLR() = default;
 void LambdaLR::check_and_step() {
   if (factors_.size() != 1 && factors_.size() != optimizer_.group_count()) {
     throw Error("LambdaLR: " + std::to_string(factors_.size()) + " functions for " +

@@ -7,6 +7,7 @@
 
 namespace xgrad::optim {
 
+SGD::~SGD() = default;
 SGD::SGD(const std::vector<Tensor>& params, SGDOptions options)
     : SGD(std::vector<SGDGroup>{{.params = params}}, options) {}
 

@@ -122,8 +122,7 @@ Tensor eye(std::int64_t n, std::optional<std::int64_t> m, TensorOptions options)
                    [=](std::int64_t i) { return i / columns == i % columns ? 1 : 0; });
 }
 
-// ---- from values
-// ---------------------------------------------------------------------------------
+// ---- from values --------------------------------------------------------------------------------
 
 template <class T>
 Tensor detail::from_values(std::span<const T> values, const Shape& shape, TensorOptions options) {
@@ -207,8 +206,7 @@ Tensor tensor(std::initializer_list<Nested> values, TensorOptions options) {
 
 Tensor tensor(Scalar value, TensorOptions options) { return full({}, value, options); }
 
-// ---- comparing
-// -----------------------------------------------------------------------------------
+// ---- comparing ----------------------------------------------------------------------------------
 
 bool equal(const Tensor& a, const Tensor& b) {
   if (a.shape() != b.shape() || a.dtype() != b.dtype()) return false;

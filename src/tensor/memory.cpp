@@ -30,8 +30,7 @@ struct FreeBlock {
   FreeBlock* next;
 };
 
-// ---- small blocks: one list per 64 bytes, per thread
-// ---------------------------------------------
+// ---- small blocks: one list per 64 bytes, per thread --------------------------------------------
 
 constexpr std::size_t small_step = 64;
 constexpr std::size_t small_classes = 8;     // up to 512 bytes
@@ -58,8 +57,7 @@ struct FlushAtThreadExit {
 };
 thread_local FlushAtThreadExit flush_at_thread_exit;
 
-// ---- storages: one list per size class, shared by all threads
-// ------------------------------------
+// ---- storages: one list per size class, shared by all threads -----------------------------------
 
 constexpr std::size_t storage_limit = std::size_t{256} << 20;  // bytes kept for reuse
 

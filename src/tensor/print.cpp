@@ -203,8 +203,7 @@ std::string to_string(const Tensor& x) {
 
 std::ostream& operator<<(std::ostream& os, const Tensor& x) { return os << to_string(x); }
 
-// ---- nested lists
-// --------------------------------------------------------------------------------
+// ---- nested lists -------------------------------------------------------------------------------
 
 std::string detail::python_repr(double v) {
   if (std::isnan(v)) return "nan";

@@ -23,8 +23,7 @@ std::int64_t Tensor::size(std::int64_t dim) const {
   return shape()[detail::wrap_dim("size", dim, shape().dim())];
 }
 
-// ---- access
-// --------------------------------------------------------------------------------------
+// ---- access -------------------------------------------------------------------------------------
 
 const void* Tensor::raw(DType expected) const {
   const TensorImpl& t = impl();
@@ -79,8 +78,7 @@ bool Tensor::sole_owner() const {
          impl().storage->bytes == static_cast<std::size_t>(numel() * itemsize(dtype()));
 }
 
-// ---- copies
-// --------------------------------------------------------------------------------------
+// ---- copies -------------------------------------------------------------------------------------
 
 Tensor Tensor::detach() const {
   const TensorImpl& t = impl();
@@ -116,8 +114,7 @@ Tensor Tensor::clone() const {
       out, "CloneBackward0", [](const Tensor& g) { return g; }, *this);
 }
 
-// ---- in place
-// ------------------------------------------------------------------------------------
+// ---- in place -----------------------------------------------------------------------------------
 
 namespace {
 
@@ -206,7 +203,10 @@ Tensor& Tensor::div_(Scalar other) & {
   update("div_", *this, other, [](auto a, auto b) { return static_cast<decltype(a)>(a / b); });
   return *this;
 }
-Tensor& Tensor::zero_() & { return fill_(0); }
+Tensor& Tensor::zero_() & {
+  detail::check_in_place("zero_", *this);
+  return fill_(0);
+}
 Tensor& Tensor::fill_(Scalar value) & {
   detail::check_in_place("fill_", *this);
   const NoGrad no_grad;

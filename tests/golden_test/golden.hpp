@@ -67,7 +67,7 @@ class Case {
   std::vector<std::string> failures_;
 };
 
-// ---- reading --------------------------------------------------------------------------------
+// ---- reading ------------------------------------------------------------------------------------
 
 xg::DType dtype_from(const std::string& name);
 /// A number, or one of "nan", "inf", "-inf".
@@ -85,7 +85,7 @@ const Json& named(const Json& list, const std::string& name);
 std::vector<double> numbers_in(const std::string& text);
 bool mentions(const std::string& text, const std::string& words);
 
-// ---- the kinds ------------------------------------------------------------------------------
+// ---- the kinds ----------------------------------------------------------------------------------
 
 using Runner = void (*)(Case&);
 struct Kind {

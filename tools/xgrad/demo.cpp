@@ -114,8 +114,7 @@ void print_findings(const std::vector<Run>& runs) {
   }
 }
 
-// ---- why LayerNorm has no train/eval difference
-// --------------------------------------------------
+// ---- why LayerNorm has no train/eval difference -------------------------------------------------
 
 /// What the norm layer gets when the net, in its present mode, sees x.
 Tensor recorded_input(Mlp& net, nn::Module& norm, const Tensor& x) {

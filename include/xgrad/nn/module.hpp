@@ -92,7 +92,7 @@ class Module {
   /// Calls f on every module, children first.
   template <class F>
   void apply(F&& f) {
-    for (auto& child : children_) child.second->apply(f);
+    for (std::int64_t i = 0; i < child_count(); ++i) child(i).apply(f);
     f(*this);
   }
 
@@ -128,27 +128,22 @@ class Module {
  protected:
   Module();
   Module(Module&&) noexcept;
-  std::int64_t child_count() const { return static_cast<std::int64_t>(children_.size()); }
-  Module& child(std::int64_t i) const { return *children_[static_cast<std::size_t>(i)].second; }
+  std::int64_t child_count() const;
+  Module& child(std::int64_t i) const;
 
  private:
-  using Tensors = std::vector<std::pair<std::string, std::unique_ptr<Tensor>>>;
-  using Hooks = std::vector<std::shared_ptr<detail::ForwardHook>>;
+  struct Contents;  // children, parameters, buffers, hooks
 
   static void check_not_sliced(const std::type_info& object, const std::type_info& type);
   void check_name(const std::string& name) const;
-  std::uint64_t add_hook(Hooks& hooks, std::shared_ptr<detail::ForwardHook> hook);
+  std::uint64_t add_hook(bool before, detail::ForwardHook* hook);  // takes it over
   template <class F>
   void each_module(const std::string& prefix, F&& f) const;
   StateDict collected(bool parameters, bool buffers, bool once) const;
 
   std::string name_;
   bool training_ = true;
-  Tensors parameters_;
-  Tensors buffers_;
-  std::vector<std::pair<std::string, std::unique_ptr<Module>>> children_;
-  Hooks before_;
-  Hooks after_;
+  Contents* contents_;  // owned; null once moved from
 };
 
 /// PyTorch's tree of modules.
@@ -183,12 +178,12 @@ struct ForwardHookOf final : ForwardHook {
 template <class F>
 std::uint64_t Module::register_forward_hook(F hook) {
   static_assert(std::is_invocable_v<F&, Module&, const Tensor&, const Tensor&>);
-  return add_hook(after_, std::make_shared<detail::ForwardHookOf<F>>(std::move(hook)));
+  return add_hook(false, new detail::ForwardHookOf<F>(std::move(hook)));
 }
 template <class F>
 std::uint64_t Module::register_forward_pre_hook(F hook) {
   static_assert(std::is_invocable_v<F&, Module&, const Tensor&>);
-  return add_hook(before_, std::make_shared<detail::ForwardHookOf<F>>(std::move(hook)));
+  return add_hook(true, new detail::ForwardHookOf<F>(std::move(hook)));
 }
 
 }  // namespace xgrad::nn

@@ -28,6 +28,7 @@ class Adam : public Optimizer {
  public:
   explicit Adam(const std::vector<Tensor>& params, AdamOptions options = {});
   explicit Adam(const std::vector<AdamGroup>& groups, AdamOptions options = {});
+  ~Adam() override;
   /// Parameters that join later; the state of the others is kept.
   void add_param_group(const AdamGroup& group);
 

@@ -13,7 +13,7 @@ namespace xgrad::optim {
 /// outside their range.
 class Optimizer {
  public:
-  virtual ~Optimizer() = default;
+  virtual ~Optimizer();
   Optimizer(const Optimizer&) = delete;  // a schedule points here
   Optimizer& operator=(const Optimizer&) = delete;
 
@@ -40,7 +40,7 @@ class Optimizer {
   struct Slot {
     Tensor param;
     std::int64_t step = 0;      // updates so far
-    std::vector<Tensor> state;  // in the order of state_names(); may be undefined
+    std::vector<Tensor> state;  // in the order of state_names_; may be undefined
   };
   Optimizer(const char* name, std::vector<const char*> state_names);
 

@@ -11,7 +11,7 @@ namespace xgrad::optim {
 /// combined and a rate set by hand is respected.
 class LRScheduler {
  public:
-  virtual ~LRScheduler() = default;
+  virtual ~LRScheduler();
   LRScheduler(const LRScheduler&) = delete;
   LRScheduler& operator=(const LRScheduler&) = delete;
 
@@ -79,6 +79,7 @@ class LambdaLR final : public LRScheduler {
     (factors_.push_back(std::make_unique<FactorOf<F>>(std::move(f))), ...);
     check_and_step();
   }
+  ~LambdaLR() override;
 
  private:
   struct Factor {  // instead of std::function, whose header every user's file would pay for

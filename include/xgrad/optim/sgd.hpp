@@ -26,6 +26,7 @@ class SGD final : public Optimizer {
  public:
   explicit SGD(const std::vector<Tensor>& params, SGDOptions options = {});
   explicit SGD(const std::vector<SGDGroup>& groups, SGDOptions options = {});
+  ~SGD() override;
   /// Parameters that join later; the state of the others is kept.
   void add_param_group(const SGDGroup& group);
 
