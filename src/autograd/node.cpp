@@ -117,7 +117,10 @@ void Saved::throw_changed() const {
 namespace {
 class LeafNode final : public Node {
  public:
-  explicit LeafNode(const Tensor& x) : Node("", x) { take_place(); }
+  explicit LeafNode(const Tensor& x) : Node("", x) {
+    take_place();
+    extras();  // at once, not by whichever of several threads comes first in backward
+  }
 
  protected:
   void apply(const Tensor&, Needs, Tensor*) override {}
