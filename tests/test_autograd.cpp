@@ -12,7 +12,7 @@ using xg::Tensor;
 Tensor leaf(std::initializer_list<xg::detail::Nested> values) {
   return xg::tensor(values, {.dtype = xg::float64, .requires_grad = true});
 }
-Tensor leaf(double value) {
+Tensor scalar_leaf(double value) {
   return xg::tensor(value, {.dtype = xg::float64, .requires_grad = true});
 }
 Tensor constant(std::initializer_list<xg::detail::Nested> values) {
@@ -22,12 +22,12 @@ Tensor constant(std::initializer_list<xg::detail::Nested> values) {
 // ---- cases --------------------------------------------------------------------------------------
 
 TEST(Autograd, A01SharedIntermediates) {
-  const Tensor a = leaf(1.0);
+  const Tensor a = scalar_leaf(1.0);
   const Tensor b = a + a;
   (b + b).backward();
   expect_values(a.grad(), {4});
 
-  const Tensor p = leaf(2.0), q = leaf(3.0);
+  const Tensor p = scalar_leaf(2.0), q = scalar_leaf(3.0);
   const Tensor c = p + q, d = p * q;
   const Tensor y = (c + d) + c * d;
   EXPECT_EQ(y.item<double>(), 41);
@@ -37,7 +37,7 @@ TEST(Autograd, A01SharedIntermediates) {
 }
 
 TEST(Autograd, A01DoublingLadderTakesLinearTime) {
-  const Tensor x = leaf(1.0);
+  const Tensor x = scalar_leaf(1.0);
   Tensor y = x;
   for (int i = 0; i < 60; ++i) y = y + y;
   y.backward();
@@ -82,7 +82,7 @@ TEST(Autograd, A03BroadcastGradientsHaveTheirInputsShape) {
   EXPECT_EQ(v.grad().shape(), xg::Shape({1, 3}));
   expect_values(v.grad(), {10, 10, 10});
 
-  const Tensor s = leaf(5.0);
+  const Tensor s = scalar_leaf(5.0);
   (constant({1, 1}) * s).sum().backward();
   EXPECT_EQ(s.grad().shape(), xg::Shape());
   expect_values(s.grad(), {2});
@@ -99,8 +99,8 @@ TEST(Autograd, A05SavedTensorsChangedInPlaceAreErrors) {
   EXPECT_FALSE(a.has_grad());
 
   // By an optimizer's step between two backward passes.
-  Tensor w = leaf(2.0);
-  const Tensor x = leaf(3.0);
+  Tensor w = scalar_leaf(2.0);
+  const Tensor x = scalar_leaf(3.0);
   const Tensor first = w * x * x, second = w * w * x;
   first.backward(true);
   {
@@ -139,14 +139,14 @@ TEST(Autograd, A05WritingIntoALeafIsAnError) {
 }
 
 TEST(Autograd, A06SpentGraphs) {
-  const Tensor x = leaf(3.0);
+  const Tensor x = scalar_leaf(3.0);
   const Tensor y = x * x;
   y.backward();
   expect_words(error_of<xg::GraphError>([&] { y.backward(); }), {"already used", "retain_graph"});
   expect_values(x.grad(), {6});
   error_of<xg::GraphError>([&] { xg::grad(y, {x}); });
 
-  const Tensor kept_x = leaf(3.0);
+  const Tensor kept_x = scalar_leaf(3.0);
   const Tensor kept = kept_x * kept_x;
   kept.backward(true);
   kept.backward();
@@ -154,7 +154,7 @@ TEST(Autograd, A06SpentGraphs) {
 }
 
 TEST(Autograd, A06Accumulation) {
-  const Tensor x = leaf(5.0);
+  const Tensor x = scalar_leaf(5.0);
   for (double expected : {500.0, 1000.0, 1500.0}) {
     (x * x * x * x).backward();
     expect_values(x.grad(), {expected});
@@ -286,7 +286,7 @@ TEST(Autograd, HessianByDifferentiatingTwice) {
 }
 
 TEST(Autograd, ThirdDerivative) {
-  const Tensor x = leaf(2.0);
+  const Tensor x = scalar_leaf(2.0);
   const Tensor first = xg::grad(x * x * x * x, {x}, {.create_graph = true})[0];
   const Tensor second = xg::grad(first, {x}, {.create_graph = true})[0];
   expect_values(second, {48});
@@ -302,21 +302,21 @@ TEST(Autograd, ZeroUpstreamPoisonsNothing) {
   y.sum().backward();
   expect_values(x.grad(), {1, 1});
 
-  const Tensor z = leaf(0.0);
+  const Tensor z = scalar_leaf(0.0);
   where(z > 0, log(z), 2 * z).backward();
   expect_values(z.grad(), {2});
 }
 
 TEST(Autograd, ZeroUpstreamKeepsTheSecondDerivative) {
   // (sqrt(x) - 2)^2 has its minimum at 4, where the upstream gradient of sqrt is 0.
-  const Tensor x = leaf(4.0);
+  const Tensor x = scalar_leaf(4.0);
   const Tensor d = sqrt(x) - 2;
   const Tensor first = xg::grad(d * d, {x}, {.create_graph = true})[0];
   expect_values(first, {0});
   expect_values(xg::grad(first, {x})[0], {0.125});
 
   // The same where the zero is that of a division's numerator.
-  const Tensor u = leaf(3.0);
+  const Tensor u = scalar_leaf(3.0);
   const Tensor q = 6 / u - 2;
   const Tensor slope = xg::grad(q * q, {u}, {.create_graph = true})[0];
   expect_values(slope, {0});
