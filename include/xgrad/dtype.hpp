@@ -78,8 +78,8 @@ class Scalar {
   constexpr T to() const {
     if constexpr (std::is_same_v<T, bool>)
       return real_ != 0;
-    else if constexpr (std::is_same_v<T, std::int64_t>)
-      return kind_ == DType::float32 ? static_cast<std::int64_t>(real_) : whole_;
+    else if constexpr (std::is_integral_v<T>)
+      return kind_ == DType::float32 ? static_cast<T>(real_) : static_cast<T>(whole_);
     else
       return static_cast<T>(real_);
   }

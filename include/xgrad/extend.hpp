@@ -71,6 +71,7 @@ class Node : public detail::RefCounted {
   /// Drop the rule with what it saved, and the inputs' nodes, once the graph is spent.
   virtual void drop_rule() noexcept = 0;
   virtual void drop_edges() noexcept = 0;
+  [[noreturn]] void throw_wrong_count(std::size_t gradients) const;
   /// Becomes newer than its inputs and than everything this thread made before.
   void take_place();
   void keep_output(const Tensor& output);
@@ -148,9 +149,13 @@ class NodeOf final : public Node {
   void drop_edges() noexcept override { edges_ = Edges{}; }
 
  private:
-  static void store(Tensor g, Tensor* results) { *results = std::move(g); }
+  void store(Tensor g, Tensor* results) const {
+    if (edges_.size() != 1) throw_wrong_count(1);
+    *results = std::move(g);
+  }
   template <class List>
-  static void store(List list, Tensor* results) {
+  void store(List list, Tensor* results) const {
+    if (list.size() != edges_.size()) throw_wrong_count(list.size());
     for (Tensor& g : list) *results++ = std::move(g);
   }
 

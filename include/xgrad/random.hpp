@@ -51,8 +51,13 @@ Tensor rand(Shape shape, TensorOptions options = {});
 /// Standard normal.
 Tensor randn(Shape shape, TensorOptions options = {});
 /// int64 unless told otherwise, uniform in [low, high). Throws Error unless low < high.
-Tensor randint(std::int64_t low, std::int64_t high, Shape shape, TensorOptions options = {});
+Tensor randint(std::int64_t low, std::int64_t high, Shape shape, Generator& generator,
+               TensorOptions options = {});
 Tensor randint(std::int64_t high, Shape shape, TensorOptions options = {});
+template <std::integral I>  // a number, so that `randint(2, {5}, {...})` is not read as high = {5}
+Tensor randint(std::int64_t low, I high, Shape shape, TensorOptions options = {}) {
+  return randint(low, static_cast<std::int64_t>(high), shape, default_generator(), options);
+}
 /// A random order of 0 .. n - 1, int64.
 Tensor randperm(std::int64_t n, TensorOptions options = {});
 Tensor rand_like(const Tensor& x, TensorOptions options = {});
@@ -61,8 +66,6 @@ Tensor randn_like(const Tensor& x, TensorOptions options = {});
 /// The same from a generator of your own.
 Tensor rand(Shape shape, Generator& generator, TensorOptions options = {});
 Tensor randn(Shape shape, Generator& generator, TensorOptions options = {});
-Tensor randint(std::int64_t low, std::int64_t high, Shape shape, Generator& generator,
-               TensorOptions options = {});
 Tensor randperm(std::int64_t n, Generator& generator, TensorOptions options = {});
 
 }  // namespace xgrad

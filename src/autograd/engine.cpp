@@ -47,12 +47,11 @@ Engine::Pending Engine::take_newest() {
 
 void Engine::run() {
   const detail::GradMode grad_mode(mode_.create_graph);
-  std::uint64_t oldest_target = 0;
   if (!mode_.accumulate) {
-    oldest_target = ~std::uint64_t{0};
-    for (const Node* t : mode_.targets) oldest_target = std::min(oldest_target, t->sequence);
+    oldest_target_ = ~std::uint64_t{0};
+    for (const Node* t : mode_.targets) oldest_target_ = std::min(oldest_target_, t->sequence);
   }
-  while (!heap_.empty() && heap_.front().sequence >= oldest_target) {
+  while (!heap_.empty() && heap_.front().sequence >= oldest_target_) {
     Pending at = take_newest();
     visit(at);
   }
@@ -66,7 +65,8 @@ void Engine::visit(Pending& at) {
     if (mode_.targets[i] == &node) found_[i] = at.grad;
   }
   const bool keeps = node.is_leaf() || (node.extras_ && node.extras_->retains_grad);
-  if (!node.is_leaf()) call_rule(node, at.grad);
+  // Below the oldest target nothing is wanted.
+  if (!node.is_leaf() && node.sequence != oldest_target_) call_rule(node, at.grad);
   if (keeps && mode_.accumulate) staged_.push_back(std::move(at));
 }
 
@@ -76,8 +76,9 @@ Tensor Engine::call_hooks(Node& node, Tensor g) {
     Tensor replaced = hook->call(g);
     if (!replaced.defined()) continue;
     if (replaced.shape() != node.shape || replaced.dtype() != node.dtype) {
-      throw GraphError("hook: returned a gradient of shape " + replaced.shape().str() +
-                       " for a tensor of shape " + node.shape.str());
+      throw GraphError(std::string("hook: returned a gradient of ") +
+                       xgrad::name(replaced.dtype()) + " " + replaced.shape().str() +
+                       " for a tensor of " + xgrad::name(node.dtype) + " " + node.shape.str());
     }
     g = std::move(replaced);
   }

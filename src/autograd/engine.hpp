@@ -53,6 +53,7 @@ class Engine {
 
   Mode mode_;
   std::vector<Tensor> found_;
+  std::uint64_t oldest_target_ = 0;  // sequence numbers start at 1
   // Slots keep their place while they wait; the heap orders them by sequence number. A node's own
   // slot_ is only a hint, believed when the slot holds that node: passes may run inside each other.
   std::vector<Pending> slots_;

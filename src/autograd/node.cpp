@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "autograd/engine.hpp"
+#include "detail/check.hpp"
 #include "detail/memory.hpp"
 #include "xgrad/error.hpp"
 
@@ -28,11 +29,22 @@ std::int64_t live_nodes() { return nodes_alive.load(std::memory_order_relaxed); 
 
 Node::Node(const char* node_name, const Tensor& output)
     : name(node_name), shape(output.shape()), dtype(output.dtype()) {
+  if (output.requires_grad()) {
+    throw GraphError(std::string("record: the output of ") + node_name +
+                     " already has a place in the graph; compute it from detach()ed inputs");
+  }
   nodes_alive.fetch_add(1, std::memory_order_relaxed);
   if (detail::anomaly_mode() && !is_leaf()) extras().call_stack = detail::capture_call_stack();
 }
 
+void Node::throw_wrong_count(std::size_t gradients) const {
+  throw GraphError(std::string(name) + ": the rule returned " +
+                   detail::count(static_cast<std::int64_t>(gradients), "gradient") + " for " +
+                   detail::count(static_cast<std::int64_t>(edges().size()), "input"));
+}
+
 void Node::take_place() {
+  if (is_leaf() && !edges().empty()) throw Error("record: an operation needs a name");
   for (const detail::Ref<Node>& edge : edges()) {
     if (edge) newest_sequence = std::max(newest_sequence, edge->sequence);
   }

@@ -21,8 +21,8 @@ DataLoader::DataLoader(Dataset dataset, DataLoaderOptions options)
 }
 
 std::int64_t DataLoader::size() const {
-  const std::int64_t last = options_.drop_last ? 0 : options_.batch_size - 1;
-  return (dataset_.size() + last) / options_.batch_size;
+  const std::int64_t whole = dataset_.size() / options_.batch_size;
+  return whole + (!options_.drop_last && dataset_.size() % options_.batch_size != 0 ? 1 : 0);
 }
 
 DataLoader::Iterator DataLoader::begin() {

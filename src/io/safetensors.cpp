@@ -4,6 +4,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -225,7 +226,15 @@ StateDict load_safetensors(const std::string& path) { return Reader(path).load()
 void save_safetensors(const std::string& path, const StateDict& tensors) {
   const std::string header = header_of(tensors);
   const std::uint64_t length = header.size();
-  const std::string temporary = path + ".tmp" + std::to_string(getpid());
+  // Through a link to what it points to; never in the place of a device or a folder.
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  const fs::path target = fs::weakly_canonical(path, failed);
+  const fs::file_status before = fs::status(target, failed);
+  if (fs::exists(before) && !fs::is_regular_file(before)) {
+    throw FileError("save_safetensors: " + path + ": is not a regular file");
+  }
+  const std::string temporary = target.string() + ".tmp" + std::to_string(getpid());
   std::ofstream out(temporary, std::ios::binary);
   out.write(reinterpret_cast<const char*>(&length), sizeof length) << header;
   for (const auto& [name, x] : tensors) {
@@ -233,7 +242,8 @@ void save_safetensors(const std::string& path, const StateDict& tensors) {
     out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   }
   out.close();
-  if (!out || std::rename(temporary.c_str(), path.c_str()) != 0) {
+  if (fs::exists(before)) fs::permissions(temporary, before.permissions(), failed);
+  if (!out || std::rename(temporary.c_str(), target.c_str()) != 0) {
     const std::string reason = std::strerror(errno);
     std::remove(temporary.c_str());
     throw FileError("save_safetensors: " + path + ": " + reason);

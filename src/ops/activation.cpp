@@ -56,8 +56,12 @@ Tensor leaky_relu(const Tensor& x, double negative_slope) {
 Tensor clamp(const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> max) {
   if (!min && !max) throw Error("clamp: needs min, max or both");
   Tensor out = x.detach();
-  if (min) out = map2("clamp", out, *min, [](auto v, auto low) { return v < low ? low : v; });
-  if (max) out = map2("clamp", out, *max, [](auto v, auto high) { return v > high ? high : v; });
+  if (min)
+    out =
+        map2("clamp", out, *min, [](auto v, auto low) { return low != low || v < low ? low : v; });
+  if (max)
+    out = map2("clamp", out, *max,
+               [](auto v, auto high) { return high != high || v > high ? high : v; });
   constexpr double inf = std::numeric_limits<double>::infinity();
   return record(
       out, "ClampBackward1",

@@ -65,6 +65,16 @@ void Optimizer::check(const char* setting, double value, double low, double high
 
 void Optimizer::step() {
   const NoGrad no_grad;
+  for (const Group& group : groups_) {  // everything that can fail, before anything changes
+    for (const Slot& slot : group.slots) {
+      for (const Tensor& state : slot.state) {
+        if (!state.defined() || state.dtype() == slot.param.dtype()) continue;
+        throw DTypeError(std::string(name_) + ": a parameter of shape " + slot.param.shape().str() +
+                         " is " + xgrad::name(slot.param.dtype()) + " now, its state " +
+                         xgrad::name(state.dtype()) + ". Make a new optimizer after Module::to.");
+      }
+    }
+  }
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     for (Slot& slot : groups_[g].slots) {
       if (!slot.param.has_grad()) continue;

@@ -108,9 +108,6 @@ Tensor rand(Shape shape, TensorOptions options) {
 Tensor randn(Shape shape, TensorOptions options) {
   return randn(shape, default_generator(), options);
 }
-Tensor randint(std::int64_t low, std::int64_t high, Shape shape, TensorOptions options) {
-  return randint(low, high, shape, default_generator(), options);
-}
 Tensor randint(std::int64_t high, Shape shape, TensorOptions options) {
   return randint(0, high, shape, options);
 }

@@ -83,18 +83,24 @@ Tensor arange(Scalar start, Scalar end, Scalar step, TensorOptions options) {
     throw Error("arange: needs finite bounds and a step other than 0, got " + text());
   }
   if ((to - from) / by < 0) throw Error("arange: the step leads away from the end: " + text());
-  const double length = std::ceil((to - from) / by);
-  if (length > 1e15) throw ShapeError("arange: too many elements: " + text());
-  const auto n = static_cast<std::int64_t>(length);
   const bool whole = !is_floating_point(start.dtype()) && !is_floating_point(end.dtype()) &&
                      !is_floating_point(step.dtype());
   const DType dtype = dtype_or(options, whole ? int64 : float32);
-  if (whole) {
+  if (!is_floating_point(dtype)) {  // counted in integers, which a double cannot always hold
     const auto first = start.to<std::int64_t>();
+    const auto last = end.to<std::int64_t>();
     const auto stride = step.to<std::int64_t>();
+    if (stride == 0) throw Error("arange: the step is 0 as an integer: " + text());
+    const auto unsign = [](std::int64_t v) { return static_cast<std::uint64_t>(v); };
+    const std::uint64_t distance =
+        stride > 0 ? unsign(last) - unsign(first) : unsign(first) - unsign(last);
+    const std::uint64_t size = stride > 0 ? unsign(stride) : 0 - unsign(stride);
+    const auto n = static_cast<std::int64_t>(distance / size + (distance % size != 0 ? 1 : 0));
     return generated(n, dtype, options, [=](std::int64_t i) { return first + i * stride; });
   }
-  return generated(n, dtype, options,
+  const double length = std::ceil((to - from) / by);
+  if (length > 1e15) throw ShapeError("arange: too many elements: " + text());
+  return generated(static_cast<std::int64_t>(length), dtype, options,
                    [=](std::int64_t i) { return from + static_cast<double>(i) * by; });
 }
 

@@ -115,7 +115,7 @@ void free_small(void* block, std::size_t bytes) noexcept {
   ++lists.count[index];
 }
 
-Ref<Storage> Storage::make(std::size_t bytes) {
+Ref<Storage> Storage::make(std::size_t bytes) try {
   // Small ones share the lists of handles and nodes: no lock.
   const std::size_t wanted = sizeof(Storage) + bytes;
   void* block = nullptr;
@@ -138,6 +138,8 @@ Ref<Storage> Storage::make(std::size_t bytes) {
   auto* storage = new (block) Storage;
   storage->bytes = bytes;
   return Ref<Storage>(storage);
+} catch (const std::bad_alloc&) {
+  throw Error("out of memory: no " + std::to_string(bytes) + " bytes for a tensor");
 }
 
 void Storage::destroy(Storage* storage) noexcept {

@@ -127,7 +127,8 @@ void check_kind(const char* op, DType target, DType source) {
   }
 }
 
-/// target = f(target, source) for every element, source broadcast to target's shape.
+/// target = f(target, source) for every element, source (a tensor, broadcast to target's shape, or
+/// a number) converted to target's type first.
 template <class F>
 void update(const char* op, Tensor& target, const Tensor& source, F f) {
   detail::check_in_place(op, target, source);
@@ -146,7 +147,6 @@ void update(const char* op, Tensor& target, const Tensor& source, F f) {
     for (std::size_t i = 0; i < to.size(); ++i) to[i] = static_cast<T>(f(to[i], from[i]));
   });
 }
-
 template <class F>
 void update(const char* op, Tensor& target, Scalar scalar, F f) {
   detail::check_in_place(op, target);
@@ -159,48 +159,62 @@ void update(const char* op, Tensor& target, Scalar scalar, F f) {
   });
 }
 
+constexpr auto plus = [](auto a, auto b) { return a + b; };
+constexpr auto minus = [](auto a, auto b) { return a - b; };
+constexpr auto multiplied = [](auto a, auto b) { return a * b; };
+constexpr auto divided = [](auto a, auto b) { return static_cast<decltype(a)>(a / b); };
+
+void no_bool(const char* op, const Tensor& target) {
+  if (target.dtype() != DType::bool_) return;
+  throw DTypeError(std::string(op) + ": not defined for bool tensors; convert with to(xg::int64)");
+}
+
+/// f(target, alpha * source).
+template <class F>
+void update_scaled(const char* op, Tensor& target, const Tensor& source, Scalar alpha, F f) {
+  check_kind(op, target.dtype(), alpha.dtype());
+  if (alpha.to<double>() == 1) return update(op, target, source, f);
+  update(op, target, source, [alpha, f](auto a, auto b) {
+    return f(a, static_cast<decltype(a)>(alpha.to<decltype(a)>() * b));
+  });
+}
+
 }  // namespace
 
 Tensor& Tensor::add_(const Tensor& other, Scalar alpha) & {
-  if (alpha.to<double>() == 1) {
-    update("add_", *this, other, [](auto a, auto b) { return a + b; });
-  } else {
-    update("add_", *this, other, [alpha](auto a, auto b) {
-      return a + static_cast<decltype(a)>(alpha.to<decltype(a)>() * b);
-    });
-  }
+  update_scaled("add_", *this, other, alpha, plus);
   return *this;
 }
 Tensor& Tensor::add_(Scalar other) & {
-  update("add_", *this, other, [](auto a, auto b) { return a + b; });
+  update("add_", *this, other, plus);
   return *this;
 }
 Tensor& Tensor::sub_(const Tensor& other, Scalar alpha) & {
-  update("sub_", *this, other, [alpha](auto a, auto b) {
-    return a - static_cast<decltype(a)>(alpha.to<decltype(a)>() * b);
-  });
+  no_bool("sub_", *this);
+  update_scaled("sub_", *this, other, alpha, minus);
   return *this;
 }
 Tensor& Tensor::sub_(Scalar other) & {
-  update("sub_", *this, other, [](auto a, auto b) { return a - b; });
+  no_bool("sub_", *this);
+  update("sub_", *this, other, minus);
   return *this;
 }
 Tensor& Tensor::mul_(const Tensor& other) & {
-  update("mul_", *this, other, [](auto a, auto b) { return a * b; });
+  update("mul_", *this, other, multiplied);
   return *this;
 }
 Tensor& Tensor::mul_(Scalar other) & {
-  update("mul_", *this, other, [](auto a, auto b) { return a * b; });
+  update("mul_", *this, other, multiplied);
   return *this;
 }
 Tensor& Tensor::div_(const Tensor& other) & {
   check_kind("div_", dtype(), float32);  // true division
-  update("div_", *this, other, [](auto a, auto b) { return static_cast<decltype(a)>(a / b); });
+  update("div_", *this, other, divided);
   return *this;
 }
 Tensor& Tensor::div_(Scalar other) & {
-  check_kind("div_", dtype(), float32);  // true division
-  update("div_", *this, other, [](auto a, auto b) { return static_cast<decltype(a)>(a / b); });
+  check_kind("div_", dtype(), float32);
+  update("div_", *this, other, divided);
   return *this;
 }
 Tensor& Tensor::zero_() & {
