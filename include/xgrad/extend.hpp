@@ -171,10 +171,11 @@ inline bool needs_grad(const Tensor& x) { return x.defined() && x.impl().node; }
 
 template <class F, class Edges>
 Tensor record_node(Tensor out, const char* name, bool unbroadcast, F rule, Edges edges) {
-  auto* node = new detail::NodeOf<F, Edges>(name, out, std::move(rule), std::move(edges));
+  detail::Ref<Node> node(
+      new detail::NodeOf<F, Edges>(name, out, std::move(rule), std::move(edges)));
   node->unbroadcast_ = unbroadcast;
   node->take_place();
-  out.impl().node = detail::Ref<Node>(node);
+  out.impl().node = std::move(node);
   return out;
 }
 
