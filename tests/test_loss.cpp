@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "support/errors.hpp"
 #include "xgrad/xgrad.hpp"
 
 namespace xg = xgrad;
@@ -26,19 +27,6 @@ void expect_near(const Tensor& actual, const std::vector<double>& expected, doub
 void expect_close(const Tensor& a, const Tensor& b, double tolerance) {
   ASSERT_EQ(a.shape(), b.shape());
   expect_near(a, b.to_vector<double>(), tolerance);
-}
-
-std::string message(const auto& call) {
-  try {
-    call();
-  } catch (const xg::Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 /// The gradient of sum(y * g) by x is the same by the fused kernels and when recorded.

@@ -4,26 +4,10 @@
 #include <limits>
 #include <sstream>
 
+#include "support/errors.hpp"
 #include "xgrad/xgrad.hpp"
 
 namespace xg = xgrad;
-
-namespace {
-
-std::string message(const auto& call) {
-  try {
-    call();
-  } catch (const xg::Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-}  // namespace
 
 // ---- making -------------------------------------------------------------------------------------
 
