@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "support/errors.hpp"
+#include "support/values.hpp"
 #include "xgrad/xgrad.hpp"
 
 namespace xg = xgrad;
@@ -15,19 +16,6 @@ constexpr xg::TensorOptions f64{.dtype = xg::float64};
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 Tensor leaf(const Tensor& x) { return x.detach().clone().requires_grad_(); }
-
-void expect_near(const Tensor& actual, const std::vector<double>& expected, double tolerance) {
-  const std::vector<double> values = actual.to_vector<double>();
-  ASSERT_EQ(values.size(), expected.size());
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    EXPECT_NEAR(values[i], expected[i], tolerance) << "element " << i;
-  }
-}
-
-void expect_close(const Tensor& a, const Tensor& b, double tolerance) {
-  ASSERT_EQ(a.shape(), b.shape());
-  expect_near(a, b.to_vector<double>(), tolerance);
-}
 
 /// The gradient of sum(y * g) by x is the same by the fused kernels and when recorded.
 void expect_paths_agree(const Tensor& y, const Tensor& x, const Tensor& g, double tolerance) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "support/values.hpp"
 #include "xgrad/xgrad.hpp"
 
 namespace xg = xgrad;
@@ -28,22 +29,6 @@ std::string text(const T& x) {
   std::ostringstream os;
   os << x;
   return os.str();
-}
-
-/// The text of the error that f throws, which must be an E.
-template <class E, class F>
-std::string message(F f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "did not throw";
-  return "";
-}
-
-void expect_mentions(const std::string& text, std::initializer_list<const char*> words) {
-  for (const char* word : words) EXPECT_NE(text.find(word), std::string::npos) << text << word;
 }
 
 // ---- ownership ----------------------------------------------------------------------------------
@@ -243,10 +228,10 @@ TEST(Module, ErrorsNameThePathOfTheModule) {
     xg::Tensor forward(const xg::Tensor& x) override { return inner(x); }
   };
   Outer net;
-  const std::string text = message<xg::ShapeError>([&] { net(xg::randn({4, 7})); });
-  expect_mentions(text, {"linear \"inner.fc1\": ", "(4, 7)", "(5, 3)"});
-  const std::string none = message<xg::Error>([&] { Tied()(xg::randn({2})); });
-  expect_mentions(none, {"Tied: ", "forward"});
+  const std::string text = error_of<xg::ShapeError>([&] { net(xg::randn({4, 7})); });
+  expect_words(text, {"linear \"inner.fc1\": ", "(4, 7)", "(5, 3)"});
+  const std::string none = error_of<xg::Error>([&] { Tied()(xg::randn({2})); });
+  expect_words(none, {"Tied: ", "forward"});
 }
 
 // ---- state --------------------------------------------------------------------------------------
@@ -280,7 +265,7 @@ TEST(Module, LoadReportsEverythingAndChangesNothing) {
   state[0].second = xg::zeros({16, 3});
   state[3].first = "norm.beta";
   const std::vector<double> before = net.fc1.bias.to_vector<double>();
-  EXPECT_EQ(message<xg::Error>([&] { net.load_state_dict(state); }),
+  EXPECT_EQ(error_of<xg::Error>([&] { net.load_state_dict(state); }),
             "load_state_dict: 1 missing (norm.bias), 1 unexpected (norm.beta; did you mean "
             "norm.bias?), 1 misshapen (fc1.weight: file (16, 3), module (16, 2)).");
   EXPECT_THROW(net.load_state_dict(state, {.strict = false}), xg::Error);
@@ -296,13 +281,13 @@ TEST(Module, LoadReportsEverythingAndChangesNothing) {
 TEST(Module, LoadingOneLayerMoreOrLessThrows) {
   nn::Sequential small(nn::Linear(3, 1));
   nn::Sequential big(nn::Linear(3, 1), nn::Linear(1, 2));
-  expect_mentions(message<xg::Error>([&] { big.load_state_dict(small.state_dict()); }),
-                  {"2 missing", "1.weight", "1.bias"});
-  expect_mentions(message<xg::Error>([&] { small.load_state_dict(big.state_dict()); }),
-                  {"2 unexpected", "1.weight", "1.bias"});
+  expect_words(error_of<xg::Error>([&] { big.load_state_dict(small.state_dict()); }),
+               {"2 missing", "1.weight", "1.bias"});
+  expect_words(error_of<xg::Error>([&] { small.load_state_dict(big.state_dict()); }),
+               {"2 unexpected", "1.weight", "1.bias"});
   nn::Sequential other(nn::Linear(3, 32));
-  expect_mentions(message<xg::Error>([&] { other.load_state_dict(small.state_dict()); }),
-                  {"2 misshapen", "0.weight", "(1, 3)", "(32, 3)", "0.bias", "(1,)", "(32,)"});
+  expect_words(error_of<xg::Error>([&] { other.load_state_dict(small.state_dict()); }),
+               {"2 misshapen", "0.weight", "(1, 3)", "(32, 3)", "0.bias", "(1,)", "(32,)"});
 }
 
 // ---- layers -------------------------------------------------------------------------------------

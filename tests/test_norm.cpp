@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "support/errors.hpp"
+#include "support/values.hpp"
 #include "xgrad/xgrad.hpp"
 
 namespace xg = xgrad;
@@ -15,19 +16,6 @@ constexpr xg::TensorOptions f64{.dtype = xg::float64};
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 Tensor leaf(const Tensor& x) { return x.detach().clone().requires_grad_(); }
-
-void expect_near(const Tensor& actual, const std::vector<double>& expected, double tolerance) {
-  const std::vector<double> values = actual.to_vector<double>();
-  ASSERT_EQ(values.size(), expected.size());
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    EXPECT_NEAR(values[i], expected[i], tolerance) << "element " << i;
-  }
-}
-
-void expect_close(const Tensor& a, const Tensor& b, double tolerance) {
-  ASSERT_EQ(a.shape(), b.shape());
-  expect_near(a, b.to_vector<double>(), tolerance);
-}
 
 /// Gradients of sum(y * g) by the leaves, on the path of the fused kernels.
 std::vector<Tensor> fused_grads(const Tensor& y, const std::vector<Tensor>& leaves,

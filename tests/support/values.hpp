@@ -20,6 +20,21 @@ inline void expect_values(const xgrad::Tensor& got, const std::vector<double>& e
   }
 }
 
+/// Compares all elements, row-major, each within the tolerance.
+inline void expect_near(const xgrad::Tensor& got, const std::vector<double>& expected,
+                        double tolerance = 1e-8) {
+  const std::vector<double> values = got.to_vector<double>();
+  ASSERT_EQ(values.size(), expected.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    EXPECT_NEAR(values[i], expected[i], tolerance) << "element " << i;
+  }
+}
+
+inline void expect_close(const xgrad::Tensor& a, const xgrad::Tensor& b, double tolerance) {
+  ASSERT_EQ(a.shape(), b.shape());
+  expect_near(a, b.to_vector<double>(), tolerance);
+}
+
 /// Calls f, which must throw an E, and returns the text of the error.
 template <class E, class F>
 std::string error_of(F f) {
