@@ -3,7 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "xgrad/extend.hpp"
+#include "support/errors.hpp"
+#include "support/values.hpp"
 #include "xgrad/xgrad.hpp"
 
 namespace xg = xgrad;
@@ -14,16 +15,6 @@ namespace {
 constexpr double inf = std::numeric_limits<double>::infinity();
 constexpr double quiet_nan = std::numeric_limits<double>::quiet_NaN();
 using Values = std::vector<double>;
-
-void expect_values(const Tensor& x, const Values& expected, double tolerance = 1e-12) {
-  const Values got = x.to_vector<double>();
-  ASSERT_EQ(got.size(), expected.size()) << x.shape();
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    const bool same = got[i] == expected[i] || (std::isnan(got[i]) && std::isnan(expected[i])) ||
-                      std::abs(got[i] - expected[i]) <= tolerance * (1 + std::abs(expected[i]));
-    EXPECT_TRUE(same) << "element " << i << ": " << got[i] << ", expected " << expected[i];
-  }
-}
 
 Tensor variable(const Values& values, const xg::Shape& shape) {
   return reshape(xg::tensor(values, {.dtype = xg::float64}), shape).requires_grad_();
@@ -40,15 +31,6 @@ Tensor scattered(const xg::Shape& shape) {
     values.push_back(std::sin(static_cast<double>(i * i + 1)) * 2 + 0.1);
   }
   return variable(values, shape);
-}
-
-std::string message(const auto& call) {
-  try {
-    call();
-  } catch (const xg::Error& e) {
-    return e.what();
-  }
-  return "no error";
 }
 
 // ---- a slow and obvious reference ---------------------------------------------------------------
