@@ -312,6 +312,10 @@ TEST(Module, PrintsPyTorchsTree) {
   EXPECT_EQ(text(nn::LeakyReLU(0.2)), "LeakyReLU(negative_slope=0.2)");
   EXPECT_EQ(text(nn::GELU()), "GELU(approximate='none')");
   EXPECT_EQ(text(nn::ELU()), "ELU(alpha=1.0)");
+  EXPECT_EQ(text(nn::Sequential(nn::SiLU(), nn::Tanh(), nn::Sigmoid(), nn::LogSigmoid(),
+                                nn::Identity(), nn::Softmax(1))),
+            "Sequential(\n  (0): SiLU()\n  (1): Tanh()\n  (2): Sigmoid()\n  (3): LogSigmoid()\n"
+            "  (4): Identity()\n  (5): Softmax(dim=1)\n)");
   EXPECT_EQ(text(nn::Softplus({.beta = 0.5})), "Softplus(beta=0.5, threshold=20)");
   EXPECT_EQ(text(nn::LogSoftmax(-1)), "LogSoftmax(dim=-1)");
   EXPECT_EQ(text(nn::Flatten()), "Flatten(start_dim=1, end_dim=-1)");
@@ -320,6 +324,14 @@ TEST(Module, PrintsPyTorchsTree) {
             "LayerNorm((2, 3), eps=1e-06, elementwise_affine=True)");
   EXPECT_EQ(text(nn::BatchNorm2d(4, {.momentum = std::nullopt, .affine = false})),
             "BatchNorm2d(4, eps=1e-05, momentum=None, affine=False, track_running_stats=True)");
+  EXPECT_EQ(text(nn::RMSNorm(6)), "RMSNorm((6,), eps=None, elementwise_affine=True)");
+  EXPECT_EQ(text(nn::RMSNorm({2, 3}, {.eps = 1e-6, .elementwise_affine = false})),
+            "RMSNorm((2, 3), eps=1e-06, elementwise_affine=False)");
+  EXPECT_EQ(text(nn::GroupNorm(2, 4)), "GroupNorm(2, 4, eps=1e-05, affine=True)");
+  EXPECT_EQ(text(nn::InstanceNorm1d(3)),
+            "InstanceNorm1d(3, eps=1e-05, momentum=0.1, affine=False, track_running_stats=False)");
+  EXPECT_EQ(text(nn::InstanceNorm2d(3, {.affine = true})),
+            "InstanceNorm2d(3, eps=1e-05, momentum=0.1, affine=True, track_running_stats=False)");
   EXPECT_EQ(text(nn::CrossEntropyLoss()), "CrossEntropyLoss()");
 }
 

@@ -473,6 +473,59 @@ TEST(NormOp, NamesAndEmptyShapes) {
   EXPECT_TRUE(xg::equal(var, xg::ones(3)));
 }
 
+// ---- the other norms ----------------------------------------------------------------------------
+
+TEST(RmsNormOp, ItsIdentities) {
+  xg::manual_seed(8);
+  for (const Case& c : layer_norm_cases) {
+    const Tensor x = leaf(xg::randn(c.shape, f64)), weight = leaf(xg::randn(c.normalized, f64));
+    const Tensor g = xg::randn(c.shape, f64);
+    const Tensor y = rms_norm(x, c.normalized, weight, 0);
+    const std::vector<Tensor> fused = fused_grads(y, {x, weight}, g);
+    const std::vector<Tensor> recorded = recorded_grads(y, {x, weight}, g);
+    expect_close(fused[0], recorded[0], 1e-11);
+    expect_close(fused[1], recorded[1], 1e-11);
+    // The length of a row makes no difference, so its gradient has no part along the row ...
+    EXPECT_NEAR((fused[0] * x).sum().item<double>(), 0, 1e-11);
+    expect_close(rms_norm(x * -8.0, c.normalized, -weight, 0), y, 1e-11);
+  }
+  // ... and for centered rows it is layer_norm.
+  const Tensor x = xg::randn({3, 5}, f64), centered = x - x.mean(1, true);
+  expect_close(rms_norm(centered, 5, {}, 0.1), layer_norm(x, 5, {}, {}, 0.1), 1e-13);
+}
+
+TEST(RmsNormOp, EpsilonAndRange) {
+  // Without eps the type's epsilon: PyTorch's values for rows about as small.
+  for (const xg::DType type : {xg::float32, xg::float64}) {
+    const double eps = type == xg::float32 ? std::numeric_limits<float>::epsilon()
+                                           : std::numeric_limits<double>::epsilon();
+    const double root = std::sqrt(eps);
+    const Tensor x = xg::tensor({root, -root}, {.dtype = type});
+    expect_near(rms_norm(x, 2), {std::sqrt(0.5), -std::sqrt(0.5)}, 1e-6);
+  }
+  const Tensor huge = leaf(xg::tensor({3e30, 4e30}));  // squares beyond float
+  expect_near(rms_norm(huge, 2), {0.6 * std::sqrt(2), 0.8 * std::sqrt(2)}, 1e-6);
+  const Tensor zero = leaf(xg::zeros({2, 3}));
+  rms_norm(zero, 3, {}, 1e-6).sum().backward();
+  expect_near(zero.grad(), std::vector<double>(6, 1000.0), 1e-2);
+}
+
+TEST(GroupNormOp, LiesBetweenLayerNormAndInstanceNorm) {
+  xg::manual_seed(9);
+  const Tensor x = xg::randn({3, 4, 5}, f64) * 3.0 + 100.0;
+  const Tensor weight = xg::randn({4}, f64), bias = xg::randn({4}, f64);
+  const Tensor by = weight.reshape({4, 1}), plus = bias.reshape({4, 1});
+  expect_close(group_norm(x, 1, weight, bias), layer_norm(x, {4, 5}) * by + plus, 1e-12);
+  expect_close(group_norm(x, 4, weight, bias), layer_norm(x, 5) * by + plus, 1e-12);
+  EXPECT_TRUE(equal(instance_norm(x, weight, bias), group_norm(x, 4, weight, bias)));
+  const Tensor row = x.narrow(0, 1, 1);  // alone, its channels are those of a batch
+  expect_close(instance_norm(x).narrow(0, 1, 1),
+               batch_norm(row, {}, {}, {}, {}, {.training = true}), 1e-12);
+  // Neighbours in pairs, each pair by itself.
+  expect_close(group_norm(x, 2).narrow(1, 2, 2), layer_norm(x.narrow(1, 2, 2), {2, 5}), 1e-12);
+  expect_close(group_norm(xg::ones({2, 2}, f64), 2), xg::zeros({2, 2}, f64), 0);
+}
+
 TEST(LayerNormOp, Errors) {
   const Tensor x = xg::rand({2, 6});
   EXPECT_EQ(message([&] { xg::layer_norm(x, 5); }),

@@ -253,6 +253,38 @@ TEST(LayerNorm, N11NegativeEpsIsRefused) {
   EXPECT_EQ(zero_is_allowed.parameters().size(), 2U);
 }
 
+TEST(OtherNorms, KeepNothingButTheirParameters) {
+  const auto count = [](const nn::Module& layer) {
+    EXPECT_TRUE(layer.buffers().empty());
+    return layer.parameters().size();
+  };
+  EXPECT_EQ(count(nn::RMSNorm({2, 3})), 1U);
+  EXPECT_EQ(count(nn::RMSNorm(3, {.elementwise_affine = false})), 0U);
+  EXPECT_EQ(count(nn::GroupNorm(2, 4)), 2U);
+  EXPECT_EQ(count(nn::GroupNorm(2, 4, {.affine = false})), 0U);
+  EXPECT_EQ(count(nn::InstanceNorm1d(3)), 0U);
+  EXPECT_EQ(count(nn::InstanceNorm2d(3, {.affine = true})), 2U);
+}
+
+TEST(OtherNorms, DoWhatTheirFunctionsDoInBothModes) {
+  xg::manual_seed(4);
+  const xg::Tensor x = xg::randn({2, 4, 3, 5});
+  nn::RMSNorm rms({3, 5}, {.eps = 0.1});
+  nn::GroupNorm group(2, 4, {.eps = 0.1});
+  nn::InstanceNorm2d instance(4, {.eps = 0.1, .affine = true});
+  for (xg::Tensor* p :
+       {&rms.weight, &group.weight, &group.bias, &instance.weight, &instance.bias}) {
+    nn::init::normal_(*p);
+  }
+  for (const bool training : {true, false}) {
+    rms.train(training), group.train(training), instance.train(training);
+    EXPECT_TRUE(equal(rms(x), rms_norm(x, {3, 5}, rms.weight, 0.1)));
+    EXPECT_TRUE(equal(group(x), group_norm(x, 2, group.weight, group.bias, 0.1)));
+    EXPECT_TRUE(equal(instance(x), instance_norm(x, instance.weight, instance.bias, 0.1)));
+    EXPECT_TRUE(equal(instance(x.select(0, 1)), instance(x).select(0, 1)));  // without a batch
+  }
+}
+
 TEST(BatchNorm, WrongShapesNameTheLayer) {
   nn::BatchNorm1d one(3);
   nn::BatchNorm2d two(3);

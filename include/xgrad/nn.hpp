@@ -3,6 +3,7 @@
 /// Modules, layers, losses and initialisation.
 
 #include "xgrad/nn/activation.hpp"
+#include "xgrad/nn/attention.hpp"
 #include "xgrad/nn/container.hpp"
 #include "xgrad/nn/dropout.hpp"
 #include "xgrad/nn/embedding.hpp"

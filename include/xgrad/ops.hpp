@@ -315,6 +315,19 @@ Tensor log_softmax(const Tensor& x, std::int64_t dim);  ///< x - logsumexp(x) al
 /// Ba, Kiros, Hinton 2016, arXiv 1607.06450.
 Tensor layer_norm(const Tensor& x, Shape normalized_shape, const Tensor& weight = {},
                   const Tensor& bias = {}, double eps = 1e-5);
+/// x / sqrt(mean(x^2) + eps) * weight over the last dimensions, as layer_norm but without mean and
+/// bias; without eps: the dtype's epsilon. Zhang, Sennrich 2019, arXiv 1910.07467.
+Tensor rms_norm(const Tensor& x, Shape normalized_shape, const Tensor& weight = {},
+                std::optional<double> eps = std::nullopt);
+/// The C channels of x (N, C, *) in num_groups equal groups of neighbours, each group of each row
+/// normalized as by layer_norm; then weight and bias (C), where defined, per channel. Throws
+/// ShapeError unless num_groups divides C, and for a single value. Wu, He 2018, arXiv 1803.08494.
+Tensor group_norm(const Tensor& x, std::int64_t num_groups, const Tensor& weight = {},
+                  const Tensor& bias = {}, double eps = 1e-5);
+/// group_norm with a group for each channel of x (N, C, *). Throws ShapeError for one value per
+/// channel. Ulyanov, Vedaldi, Lempitsky 2016, arXiv 1607.08022.
+Tensor instance_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {},
+                     double eps = 1e-5);
 
 struct BatchNormOptions {
   bool training = false;
@@ -330,6 +343,20 @@ struct BatchNormOptions {
 Tensor batch_norm(const Tensor& x, Tensor running_mean, Tensor running_var,
                   const Tensor& weight = {}, const Tensor& bias = {},
                   BatchNormOptions options = {});
+
+struct AttentionOptions {
+  Tensor mask = {};  ///< broadcasts to (*, L, S): bool, true where query i may see key j; or a
+                     ///< floating one, which is added
+  bool is_causal = false;  ///< query i sees keys j <= i, and of these what the mask allows
+  std::optional<double> scale = std::nullopt;  ///< without: 1 / sqrt(E)
+};
+/// softmax(q k^T scale), -inf where masked: (*, L, E), (*, S, E) -> (*, L, S). NaN for a query that
+/// sees no key.
+Tensor attention_weights(const Tensor& q, const Tensor& k, AttentionOptions options = {});
+/// attention_weights(q, k) v: (*, L, E), (*, S, E), (*, S, Ev) -> (*, L, Ev); the leading
+/// dimensions broadcast. Vaswani et al. 2017, arXiv 1706.03762.
+Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                                    AttentionOptions options = {});
 
 /// Zeroes each element with probability p and scales the rest by 1 / (1 - p); x itself when not
 /// training. Uses the default generator.

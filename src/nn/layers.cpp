@@ -63,23 +63,11 @@ std::string Flatten::extra_repr() const {
   return "start_dim=" + std::to_string(start_dim) + ", end_dim=" + std::to_string(end_dim);
 }
 
-Tensor ReLU::forward(const Tensor& x) { return relu(x); }
-Tensor SiLU::forward(const Tensor& x) { return silu(x); }
-Tensor Tanh::forward(const Tensor& x) { return tanh(x); }
-Tensor Sigmoid::forward(const Tensor& x) { return sigmoid(x); }
-
-Tensor LeakyReLU::forward(const Tensor& x) { return leaky_relu(x, negative_slope); }
 std::string LeakyReLU::extra_repr() const {
   return "negative_slope=" + python_repr(negative_slope);
 }
-
-Tensor GELU::forward(const Tensor& x) { return gelu(x, options); }
 std::string GELU::extra_repr() const { return "approximate='" + options.approximate + "'"; }
-
-Tensor ELU::forward(const Tensor& x) { return elu(x, alpha); }
 std::string ELU::extra_repr() const { return "alpha=" + python_repr(alpha); }
-
-Tensor Softplus::forward(const Tensor& x) { return softplus(x, options.beta, options.threshold); }
 std::string Softplus::extra_repr() const {
   const auto text = [](double v) {  // PyTorch's defaults are the integers 1 and 20
     const std::string repr = python_repr(v);
@@ -87,12 +75,6 @@ std::string Softplus::extra_repr() const {
   };
   return "beta=" + text(options.beta) + ", threshold=" + text(options.threshold);
 }
-
-Tensor Softmax::forward(const Tensor& x) { return softmax(x, dim); }
-std::string Softmax::extra_repr() const { return "dim=" + std::to_string(dim); }
-
-Tensor LogSoftmax::forward(const Tensor& x) { return log_softmax(x, dim); }
-std::string LogSoftmax::extra_repr() const { return "dim=" + std::to_string(dim); }
 
 Dropout::Dropout(double probability) : p(probability) {
   if (!(p >= 0 && p <= 1)) throw Error("Dropout: p must be 0 to 1, got " + python_repr(p));

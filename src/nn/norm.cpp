@@ -20,6 +20,18 @@ std::string truth(bool b) { return b ? "True" : "False"; }
 Tensor ones_if(bool wanted, const Shape& shape) { return wanted ? ones(shape) : Tensor(); }
 Tensor zeros_if(bool wanted, const Shape& shape) { return wanted ? zeros(shape) : Tensor(); }
 
+/// Throws ShapeError for a rank or a number of channels that the layer does not take.
+void check_channels(const Module& layer, const Tensor& x, const detail::Ranks& ranks, int dim,
+                    std::int64_t channels) {
+  if (x.dim() < ranks.least || x.dim() > ranks.most) {
+    throw ShapeError(layer.type_name() + ": expected x of shape " + ranks.shapes + ", got " +
+                     x.shape().str());
+  }
+  if (x.size(dim) == channels) return;
+  throw ShapeError(layer.type_name() + ": expected " + xgrad::detail::count(channels, "channel") +
+                   " in dimension " + std::to_string(dim) + ", got x of shape " + x.shape().str());
+}
+
 }  // namespace
 
 LayerNorm::LayerNorm(Shape sizes, LayerNormOptions with)
@@ -37,7 +49,61 @@ std::string LayerNorm::extra_repr() const {
          ", elementwise_affine=" + truth(options.elementwise_affine);
 }
 
-BatchNorm::BatchNorm(std::int64_t channels, BatchNormOptions with)
+RMSNorm::RMSNorm(Shape sizes, RMSNormOptions with)
+    : normalized_shape(sizes),
+      options(with),
+      weight(register_parameter("weight", ones_if(with.elementwise_affine, sizes))) {
+  check_eps("RMSNorm", with.eps.value_or(0));
+}
+Tensor RMSNorm::forward(const Tensor& x) {
+  return rms_norm(x, normalized_shape, weight, options.eps);
+}
+std::string RMSNorm::extra_repr() const {
+  return normalized_shape.str() + ", eps=" + (options.eps ? python_repr(*options.eps) : "None") +
+         ", elementwise_affine=" + truth(options.elementwise_affine);
+}
+
+GroupNorm::GroupNorm(std::int64_t groups, std::int64_t channels, GroupNormOptions with)
+    : num_groups(groups),
+      num_channels(channels),
+      options(with),
+      weight(register_parameter("weight", ones_if(with.affine, channels))),
+      bias(register_parameter("bias", zeros_if(with.affine, channels))) {
+  check_eps("GroupNorm", with.eps);
+  if (groups > 0 && channels % groups == 0) return;
+  throw Error("GroupNorm: num_channels " + std::to_string(channels) +
+              " is not divisible by num_groups " + std::to_string(groups));
+}
+Tensor GroupNorm::forward(const Tensor& x) {
+  check_channels(*this, x, {2, Shape::max_dims, "(N, C, *)"}, 1, num_channels);
+  return group_norm(x, num_groups, weight, bias, options.eps);
+}
+std::string GroupNorm::extra_repr() const {
+  return std::to_string(num_groups) + ", " + std::to_string(num_channels) +
+         ", eps=" + python_repr(options.eps) + ", affine=" + truth(options.affine);
+}
+
+InstanceNorm::InstanceNorm(std::int64_t channels, InstanceNormOptions with, detail::Ranks ranks)
+    : num_features(channels),
+      options(with),
+      weight(register_parameter("weight", ones_if(with.affine, channels))),
+      bias(register_parameter("bias", zeros_if(with.affine, channels))),
+      ranks_(ranks) {
+  check_eps("InstanceNorm", with.eps);
+}
+Tensor InstanceNorm::forward(const Tensor& x) {
+  const bool one_row = x.dim() == ranks_.least;
+  check_channels(*this, x, ranks_, one_row ? 0 : 1, num_features);
+  if (!one_row) return instance_norm(x, weight, bias, options.eps);
+  return squeeze(instance_norm(unsqueeze(x, 0), weight, bias, options.eps), 0);
+}
+std::string InstanceNorm::extra_repr()
+    const {  // what has no option here is printed as PyTorch does
+  return std::to_string(num_features) + ", eps=" + python_repr(options.eps) +
+         ", momentum=0.1, affine=" + truth(options.affine) + ", track_running_stats=False";
+}
+
+BatchNorm::BatchNorm(std::int64_t channels, BatchNormOptions with, detail::Ranks ranks)
     : num_features(channels),
       options(with),
       weight(register_parameter("weight", ones_if(with.affine, channels))),
@@ -46,16 +112,13 @@ BatchNorm::BatchNorm(std::int64_t channels, BatchNormOptions with)
       running_var(register_buffer("running_var", ones_if(with.track_running_stats, channels))),
       num_batches_tracked(register_buffer("num_batches_tracked", with.track_running_stats
                                                                      ? zeros({}, {.dtype = int64})
-                                                                     : Tensor())) {
+                                                                     : Tensor())),
+      ranks_(ranks) {
   check_eps("BatchNorm", with.eps);
 }
 
 Tensor BatchNorm::forward(const Tensor& x) {
-  check_rank(x);
-  if (x.size(1) != num_features) {
-    throw ShapeError(type_name() + ": expected " + xgrad::detail::count(num_features, "channel") +
-                     " in dimension 1, got x of shape " + x.shape().str());
-  }
+  check_channels(*this, x, ranks_, 1, num_features);
   const bool tracks = running_mean.defined();
   const bool of_batch = !tracks || (is_training() && !frozen_);
   double momentum = options.momentum.value_or(0);
@@ -83,15 +146,6 @@ void BatchNorm::reset_running_stats() {
   running_mean.zero_();
   running_var.fill_(1);
   num_batches_tracked.zero_();
-}
-
-void BatchNorm1d::check_rank(const Tensor& x) const {
-  if (x.dim() == 2 || x.dim() == 3) return;
-  throw ShapeError("BatchNorm1d: expected x of shape (N, C) or (N, C, L), got " + x.shape().str());
-}
-void BatchNorm2d::check_rank(const Tensor& x) const {
-  if (x.dim() == 4) return;
-  throw ShapeError("BatchNorm2d: expected x of shape (N, C, H, W), got " + x.shape().str());
 }
 
 }  // namespace xgrad::nn

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
 
 #include "detail/check.hpp"
 #include "detail/dispatch.hpp"
+#include "ops/window.hpp"
 #include "xgrad/extend.hpp"
 
 namespace xgrad {
@@ -36,40 +39,47 @@ const T* pointer(const Tensor& x) {
   return x.defined() ? x.data<T>().data() : nullptr;
 }
 
-/// (x - mean) / sqrt(var + eps) over the given dimensions, recorded.
-Tensor standardized(const Tensor& x, const Dims& dims, double eps) {
-  const Tensor d = x - mean(x, {.dim = dims, .keepdim = true});
+/// Product of the sizes after (N, C).
+std::int64_t inner_size(const Shape& x) {
+  return std::accumulate(x.begin() + 2, x.end(), std::int64_t{1}, std::multiplies());
+}
+
+/// (x - mean) / sqrt(var + eps) over the given dimensions, recorded; with a mean of 0 unless
+/// centered.
+Tensor standardized(const Tensor& x, const Dims& dims, double eps, bool centered = true) {
+  const Tensor d = centered ? x - mean(x, {.dim = dims, .keepdim = true}) : x;
   return d / sqrt(mean(square(d), {.dim = dims, .keepdim = true}) + eps);
 }
 
 }  // namespace
 
-// ---- layer_norm ---------------------------------------------------------------------------------
+// ---- layer_norm, rms_norm -----------------------------------------------------------------------
 
 namespace {
 
-void check_normalized_shape(const Shape& shape, const Shape& x) {
+void check_normalized_shape(const char* op, const Shape& shape, const Shape& x) {
   if (shape.dim() == 0) {
-    throw ShapeError("layer_norm: normalized_shape () names no dimension of x, shape " + x.str());
+    throw ShapeError(std::string(op) + ": normalized_shape () names no dimension of x, shape " +
+                     x.str());
   }
   const int before = x.dim() - shape.dim();
   if (before >= 0 && std::equal(shape.begin(), shape.end(), x.begin() + before)) return;
   std::string sizes;
   for (std::int64_t size : shape) sizes += ", " + std::to_string(size);
-  throw ShapeError("layer_norm: normalized_shape " + shape.str() + " does not match the last " +
+  throw ShapeError(std::string(op) + ": normalized_shape " + shape.str() +
+                   " does not match the last " +
                    (shape.dim() == 1 ? "dimension" : detail::count(shape.dim(), "dimension")) +
                    " of x, shape " + x.str() + ". Expected x of shape (*" + sizes + ").");
 }
 
-}  // namespace
-
-Tensor layer_norm(const Tensor& x, Shape normalized_shape, const Tensor& weight, const Tensor& bias,
-                  double eps) {
-  detail::check_floating("layer_norm", x);
-  check_normalized_shape(normalized_shape, x.shape());
-  check_part("layer_norm", "weight", weight, normalized_shape, x);
-  check_part("layer_norm", "bias", bias, normalized_shape, x);
-  check_eps("layer_norm", eps);
+/// Both norms of rows: layer_norm is the one that subtracts the mean.
+Tensor norm_of_rows(const char* op, bool centered, const Tensor& x, const Shape& normalized_shape,
+                    const Tensor& weight, const Tensor& bias, double eps) {
+  detail::check_floating(op, x);
+  check_normalized_shape(op, normalized_shape, x.shape());
+  check_part(op, "weight", weight, normalized_shape, x);
+  check_part(op, "bias", bias, normalized_shape, x);
+  check_eps(op, eps);
 
   const std::int64_t cols = normalized_shape.numel();
   const std::int64_t rows = cols == 0 ? 0 : x.numel() / cols;
@@ -83,19 +93,19 @@ Tensor layer_norm(const Tensor& x, Shape normalized_shape, const Tensor& weight,
   const Tensor offset = affine && !bias.defined() ? zeros(normalized_shape, like) : bias;
   detail::dispatch_floating(x.dtype(), [&](auto t) {
     using T = decltype(t);
-    kernels::layer_norm({rows, cols, pointer<T>(x), pointer<T>(scale)}, pointer<T>(offset), eps,
-                        y.mut<T>().data(), mean.data(), rstd.data());
+    kernels::Norm<T>::rows({rows, cols, centered, pointer<T>(x), pointer<T>(scale)},
+                           pointer<T>(offset), eps, y.mut<T>().data(), mean.data(), rstd.data());
   });
 
   return record(
-      y, "NativeLayerNormBackward0",
+      y, centered ? "NativeLayerNormBackward0" : "MulBackward0",
       [x = save(x), weight = save(weight), mean = std::move(mean), rstd = std::move(rstd), rows,
-       cols, normalized_shape, eps](const Tensor& g, Needs needs) {
+       cols, centered, normalized_shape, eps](const Tensor& g, Needs needs) {
         if (is_grad_enabled()) {
           std::vector<std::int64_t> last;
           for (int d = -normalized_shape.dim(); d < 0; ++d) last.push_back(d);
           const auto forward = [&](const std::vector<Tensor>& in) {
-            const Tensor xhat = standardized(in[0], last, eps);
+            const Tensor xhat = standardized(in[0], last, eps, centered);
             return in[1].defined() ? xhat * in[1] : xhat;
           };
           const std::vector<Tensor> by = composed(forward, g, {x, weight});
@@ -104,19 +114,79 @@ Tensor layer_norm(const Tensor& x, Shape normalized_shape, const Tensor& weight,
         const TensorOptions like_g{.dtype = g.dtype()};
         const bool parameters = needs[1] || needs[2];
         Tensor dx = needs[0] ? empty(g.shape(), like_g) : Tensor();
-        Tensor dweight = parameters ? zeros(normalized_shape, like_g) : Tensor();
-        Tensor dbias = parameters ? zeros(normalized_shape, like_g) : Tensor();
+        Tensor dweight = parameters ? empty(normalized_shape, like_g) : Tensor();
+        Tensor dbias = parameters ? empty(normalized_shape, like_g) : Tensor();
         detail::dispatch_floating(g.dtype(), [&](auto t) {
           using T = decltype(t);
-          kernels::layer_norm_backward({rows, cols, pointer<T>(x), pointer<T>(weight)},
-                                       pointer<T>(g), mean.data(), rstd.data(),
-                                       needs[0] ? dx.mut<T>().data() : nullptr,
-                                       parameters ? dweight.mut<T>().data() : nullptr,
-                                       parameters ? dbias.mut<T>().data() : nullptr);
+          const auto to = [](Tensor& d) { return d.defined() ? d.mut<T>().data() : nullptr; };
+          kernels::Norm<T>::rows_backward({rows, cols, centered, pointer<T>(x), pointer<T>(weight)},
+                                          pointer<T>(g), mean.data(), rstd.data(), to(dx),
+                                          to(dweight), to(dbias));
         });
         return grads(dx, dweight, dbias);
       },
       x, weight, bias);
+}
+
+}  // namespace
+
+Tensor layer_norm(const Tensor& x, Shape normalized_shape, const Tensor& weight, const Tensor& bias,
+                  double eps) {
+  return norm_of_rows("layer_norm", true, x, normalized_shape, weight, bias, eps);
+}
+
+Tensor rms_norm(const Tensor& x, Shape normalized_shape, const Tensor& weight,
+                std::optional<double> eps) {
+  const double least = x.dtype() == float64 ? std::numeric_limits<double>::epsilon()
+                                            : std::numeric_limits<float>::epsilon();
+  return norm_of_rows("rms_norm", false, x, normalized_shape, weight, {}, eps.value_or(least));
+}
+
+// ---- group_norm, instance_norm: layer_norm in another shape, then a line for each channel
+// --------
+
+namespace {
+
+Tensor norm_of_groups(const char* op, const char* node, const Tensor& x, std::int64_t groups,
+                      const Tensor& weight, const Tensor& bias, double eps) {
+  detail::check_floating(op, x);
+  const std::int64_t channels = x.shape()[1];
+  check_part(op, "weight", weight, channels, x);
+  check_part(op, "bias", bias, channels, x);
+  check_eps(op, eps);
+  const std::int64_t inner = inner_size(x.shape());
+  const std::int64_t cols = groups == channels ? inner : channels / groups * inner;
+  Tensor y = layer_norm(reshape(x, {x.size(0) * groups, cols}), cols, {}, {}, eps);
+  y = reshape(y, {x.size(0), channels, inner});
+  if (weight.defined()) y = y * reshape(weight, {channels, 1});
+  if (bias.defined()) y = y + reshape(bias, {channels, 1});
+  return ops::reshaped(y, x.shape(), node);
+}
+
+}  // namespace
+
+Tensor group_norm(const Tensor& x, std::int64_t num_groups, const Tensor& weight,
+                  const Tensor& bias, double eps) {
+  if (x.dim() < 2 || num_groups < 1 || x.size(1) % num_groups != 0) {
+    throw ShapeError(
+        "group_norm: needs x of shape (N, C, *) with a C that num_groups divides, got " +
+        x.shape().str() + " and num_groups=" + std::to_string(num_groups));
+  }
+  if (x.numel() == num_groups) {  // PyTorch's rule: beside others a lone value becomes 0
+    throw ShapeError("group_norm: needs more than 1 value per group, got x of shape " +
+                     x.shape().str() + " and num_groups=" + std::to_string(num_groups));
+  }
+  return norm_of_groups("group_norm", "NativeGroupNormBackward0", x, num_groups, weight, bias, eps);
+}
+
+Tensor instance_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+  if (x.dim() < 2 || inner_size(x.shape()) == 1) {
+    throw ShapeError(
+        "instance_norm: needs x of shape (N, C, *) with more than 1 value per channel, "
+        "got " +
+        x.shape().str());
+  }
+  return norm_of_groups("instance_norm", "ViewBackward0", x, x.size(1), weight, bias, eps);
 }
 
 // ---- batch_norm ---------------------------------------------------------------------------------
@@ -131,6 +201,11 @@ PerChannel numbers(const Tensor& x, std::int64_t channels, double otherwise) {
   return PerChannel(static_cast<std::size_t>(channels), otherwise);
 }
 
+template <class T>
+kernels::Channels<T> in_channels(const Tensor& x, const Tensor& g = {}) {
+  return {x.shape()[0], x.shape()[1], inner_size(x.shape()), pointer<T>(x), pointer<T>(g)};
+}
+
 /// (C, 1, ...), which broadcasts against x of shape (N, C, *).
 Shape across(const Shape& x) {
   Shape shape{x[1]};
@@ -140,10 +215,10 @@ Shape across(const Shape& x) {
 
 /// Mean and variance of a training batch; the running statistics move towards them.
 template <class T>
-void use_batch(const Tensor& x, const kernels::ChannelSizes& sizes, double momentum,
-               PerChannel& mean, PerChannel& var, Tensor& running_mean, Tensor& running_var) {
-  kernels::channel_moments(sizes, pointer<T>(x), mean.data(), var.data());
-  const auto count = static_cast<double>(sizes.batch * sizes.inner);
+void use_batch(const Tensor& x, double momentum, PerChannel& mean, PerChannel& var,
+               Tensor& running_mean, Tensor& running_var) {
+  kernels::Norm<T>::channel_moments(in_channels<T>(x), mean.data(), var.data());
+  const auto count = static_cast<double>(x.numel() / x.shape()[1]);
   PerChannel unbiased = var;
   for (std::size_t c = 0; c < var.size(); ++c) {
     unbiased[c] *= count / (count - 1);
@@ -197,8 +272,6 @@ Tensor batch_norm(const Tensor& x, Tensor running_mean, Tensor running_var, cons
                   const Tensor& bias, BatchNormOptions options) {
   check_batch_norm(x, running_mean, running_var, weight, bias, options);
   const std::int64_t channels = x.shape()[1];
-  kernels::ChannelSizes sizes{x.shape()[0], channels, 1};
-  for (int d = 2; d < x.shape().dim(); ++d) sizes.inner *= x.shape()[d];
   const bool training = options.training;
   const double eps = options.eps;
 
@@ -208,7 +281,7 @@ Tensor batch_norm(const Tensor& x, Tensor running_mean, Tensor running_var, cons
   detail::dispatch_floating(x.dtype(), [&](auto t) {
     using T = decltype(t);
     if (training && x.numel() > 0) {  // an empty batch has no statistics
-      use_batch<T>(x, sizes, options.momentum, mean, rstd, running_mean, running_var);
+      use_batch<T>(x, options.momentum, mean, rstd, running_mean, running_var);
     }
     PerChannel scale = numbers(weight, channels, 1);
     for (std::size_t c = 0; c < scale.size(); ++c) {
@@ -216,13 +289,13 @@ Tensor batch_norm(const Tensor& x, Tensor running_mean, Tensor running_var, cons
       scale[c] *= rstd[c];
     }
     const PerChannel offset = numbers(bias, channels, 0);
-    kernels::channel_map({sizes, pointer<T>(x), mean.data()}, scale.data(), offset.data(), nullptr,
-                         y.mut<T>().data());
+    kernels::Norm<T>::channel_map(in_channels<T>(x), mean.data(), scale.data(), offset.data(),
+                                  nullptr, y.mut<T>().data());
   });
 
   return record(
       y, "NativeBatchNormBackward0",
-      [x = save(x), weight = save(weight), mean = std::move(mean), rstd = std::move(rstd), sizes,
+      [x = save(x), weight = save(weight), mean = std::move(mean), rstd = std::move(rstd), channels,
        training, eps](const Tensor& g, Needs needs) {
         if (is_grad_enabled()) {
           std::vector<std::int64_t> dims{0};  // all but that of the channels
@@ -242,16 +315,16 @@ Tensor batch_norm(const Tensor& x, Tensor running_mean, Tensor running_var, cons
         const PerChannel zero(mean.size());
         PerChannel sum_g = zero;
         PerChannel sum_g_xhat = zero;
-        PerChannel scale = numbers(weight, sizes.channels, 1);
+        PerChannel scale = numbers(weight, channels, 1);
         PerChannel x_scale = zero;
         PerChannel offset = zero;
         detail::dispatch_floating(g.dtype(), [&](auto t) {
           using T = decltype(t);
-          const kernels::Channels<T> in{sizes, pointer<T>(x), mean.data(), pointer<T>(g)};
+          const kernels::Channels<T> in = in_channels<T>(x, g);
           if (training || needs[1] || needs[2]) {
-            kernels::channel_sums(in, sum_g.data(), sum_g_xhat.data());
+            kernels::Norm<T>::channel_sums(in, mean.data(), sum_g.data(), sum_g_xhat.data());
           }
-          const auto count = static_cast<double>(sizes.batch * sizes.inner);
+          const auto count = static_cast<double>(in.batch * in.inner);
           for (std::size_t c = 0; c < zero.size(); ++c) {
             sum_g_xhat[c] *= rstd[c];
             scale[c] *= rstd[c];
@@ -261,10 +334,11 @@ Tensor batch_norm(const Tensor& x, Tensor running_mean, Tensor running_var, cons
           if (!needs[0]) return;
           T* to = dx.mut<T>().data();
           if (training) {
-            kernels::channel_map(in, x_scale.data(), offset.data(), scale.data(), to);
+            kernels::Norm<T>::channel_map(in, mean.data(), x_scale.data(), offset.data(),
+                                          scale.data(), to);
           } else {  // mean and var do not depend on x
-            kernels::channel_map({sizes, pointer<T>(g), zero.data()}, scale.data(), zero.data(),
-                                 nullptr, to);
+            kernels::Norm<T>::channel_map(in_channels<T>(g), zero.data(), scale.data(), zero.data(),
+                                          nullptr, to);
           }
         });
         const auto to_tensor = [&](const PerChannel& v) { return tensor(v, {.dtype = g.dtype()}); };

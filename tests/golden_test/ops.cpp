@@ -61,6 +61,16 @@ Tensor sliced(const Tensor& x, const Json& json) {
   }
 }
 
+/// An instance norm, whose ranks are those of the module.
+template <class Layer>
+Outputs by_module(In in, Attrs attrs) {
+  Layer layer(whole(attrs, "num_features"),
+              {.eps = real(attrs, "eps"), .affine = flag(attrs, "affine")});
+  layer.weight = in.optional("weight");
+  layer.bias = in.optional("bias");
+  return {layer(in[0])};
+}
+
 }  // namespace
 
 const std::vector<Op>& op_table() {
@@ -251,6 +261,20 @@ const std::vector<Op>& op_table() {
          return {layer_norm(in[0], list(a, "normalized_shape"), in.optional("weight"),
                             in.optional("bias"), real(a, "eps"))};
        }},
+      {"rms_norm",
+       [](In in, Attrs a) -> Outputs {
+         return {rms_norm(in[0], list(a, "normalized_shape"), in.optional("weight"), real(a, "eps"))};
+       }},
+      {"group_norm",
+       [](In in, Attrs a) -> Outputs {
+         return {group_norm(in[0], whole(a, "num_groups"), in.optional("weight"),
+                            in.optional("bias"), real(a, "eps"))};
+       }},
+      {"instance_norm",
+       [](In in, Attrs a) -> Outputs {
+         return whole(a, "nd") == 1 ? by_module<xg::nn::InstanceNorm1d>(in, a)
+                                    : by_module<xg::nn::InstanceNorm2d>(in, a);
+       }},
       {"batch_norm_train",
        [](In in, Attrs a) -> Outputs {
          return {batch_norm(in[0], {}, {}, in.optional("weight"), in.optional("bias"),
@@ -265,6 +289,28 @@ const std::vector<Op>& op_table() {
       {"dropout",
        [](In in, Attrs a) -> Outputs {
          return {dropout(in[0], real(a, "p"), flag(a, "training"))};
+       }},
+
+      // ---- attention
+      {"sdpa",
+       [](In in, Attrs a) -> Outputs {
+         const xg::AttentionOptions with{.mask = in.optional("mask"),
+                                         .is_causal = flag(a, "causal"),
+                                         .scale = a.at("scale").is_null()
+                                                      ? std::optional<double>()
+                                                      : real(a, "scale")};
+         return {scaled_dot_product_attention(in[0], in[1], in[2], with),
+                 attention_weights(in[0], in[1], with)};
+       }},
+      {"mha",
+       [](In in, Attrs a) -> Outputs {
+         xg::nn::MultiheadAttention layer(in[0].size(-1), whole(a, "num_heads"),
+                                          {.is_causal = flag(a, "causal")});
+         layer.in_proj_weight = in.optional("in_proj_weight");
+         layer.in_proj_bias = in.optional("in_proj_bias");
+         layer.out_proj.weight = in.optional("out_proj_weight");
+         layer.out_proj.bias = in.optional("out_proj_bias");
+         return {layer(in[0])};
        }},
 
       // ---- losses

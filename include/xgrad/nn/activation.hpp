@@ -7,42 +7,39 @@
 
 namespace xgrad::nn {
 
-struct ReLU : Module {
-  Tensor forward(const Tensor& x) override;
+namespace detail {
+template <Tensor (*function)(const Tensor&)>
+struct Of : Module {
+  Tensor forward(const Tensor& x) override { return function(x); }
 };
+}  // namespace detail
 
-struct SiLU : Module {
-  Tensor forward(const Tensor& x) override;
-};
-
-struct Tanh : Module {
-  Tensor forward(const Tensor& x) override;
-};
-
-struct Sigmoid : Module {
-  Tensor forward(const Tensor& x) override;
-};
+struct ReLU : detail::Of<relu> {};
+struct SiLU : detail::Of<silu> {};
+struct Tanh : detail::Of<tanh> {};
+struct Sigmoid : detail::Of<sigmoid> {};
+struct LogSigmoid : detail::Of<logsigmoid> {};
 
 struct LeakyReLU : Module {
   explicit LeakyReLU(double slope = 0.01) : negative_slope(slope) {}
-  Tensor forward(const Tensor& x) override;
+  Tensor forward(const Tensor& x) override { return leaky_relu(x, negative_slope); }
   std::string extra_repr() const override;
   double negative_slope;
 };
 
-/// `GELU({.approximate = "tanh"})`
-struct GELU : Module {
-  explicit GELU(GeluOptions gelu_options = {}) : options(std::move(gelu_options)) {}
-  Tensor forward(const Tensor& x) override;
-  std::string extra_repr() const override;
-  GeluOptions options;
-};
-
 struct ELU : Module {
   explicit ELU(double scale = 1.0) : alpha(scale) {}
-  Tensor forward(const Tensor& x) override;
+  Tensor forward(const Tensor& x) override { return elu(x, alpha); }
   std::string extra_repr() const override;
   double alpha;
+};
+
+/// `GELU({.approximate = "tanh"})`
+struct GELU : Module {
+  explicit GELU(GeluOptions with = {}) : options(std::move(with)) {}
+  Tensor forward(const Tensor& x) override { return gelu(x, options); }
+  std::string extra_repr() const override;
+  GeluOptions options;
 };
 
 struct SoftplusOptions {
@@ -50,23 +47,22 @@ struct SoftplusOptions {
   double threshold = 20;
 };
 struct Softplus : Module {
-  explicit Softplus(SoftplusOptions softplus_options = {}) : options(softplus_options) {}
-  Tensor forward(const Tensor& x) override;
+  explicit Softplus(SoftplusOptions with = {}) : options(with) {}
+  Tensor forward(const Tensor& x) override { return softplus(x, options.beta, options.threshold); }
   std::string extra_repr() const override;
   SoftplusOptions options;
 };
 
 struct Softmax : Module {
   explicit Softmax(std::int64_t along) : dim(along) {}
-  Tensor forward(const Tensor& x) override;
-  std::string extra_repr() const override;
+  Tensor forward(const Tensor& x) override { return softmax(x, dim); }
+  std::string extra_repr() const override { return "dim=" + std::to_string(dim); }
   std::int64_t dim;
 };
-
 struct LogSoftmax : Module {
   explicit LogSoftmax(std::int64_t along) : dim(along) {}
-  Tensor forward(const Tensor& x) override;
-  std::string extra_repr() const override;
+  Tensor forward(const Tensor& x) override { return log_softmax(x, dim); }
+  std::string extra_repr() const override { return "dim=" + std::to_string(dim); }
   std::int64_t dim;
 };
 

@@ -27,6 +27,91 @@ class LayerNorm : public Module {
   Tensor& bias;
 };
 
+struct RMSNormOptions {
+  std::optional<double> eps = std::nullopt;  ///< without: the dtype's epsilon
+  bool elementwise_affine = true;            ///< have a weight
+};
+
+/// x / sqrt(mean(x^2) + eps) * weight over the last dimensions, whose sizes are `normalized_shape`;
+/// weight (ones) has that shape. Zhang, Sennrich 2019, arXiv 1910.07467.
+class RMSNorm : public Module {
+ public:
+  explicit RMSNorm(Shape normalized_shape, RMSNormOptions options = {});
+  Tensor forward(const Tensor& x) override;
+  std::string extra_repr() const override;
+
+  Shape normalized_shape;
+  RMSNormOptions options;
+  Tensor& weight;
+};
+
+struct GroupNormOptions {
+  double eps = 1e-5;
+  bool affine = true;  ///< have a weight (ones) and a bias (zeros)
+};
+
+/// Each of num_groups equal groups of neighbouring channels of each row of x (N, C, *) normalized;
+/// then weight and bias per channel. The same in training and eval, whatever the batch. Throws
+/// Error unless num_groups divides num_channels. Wu, He 2018, arXiv 1803.08494.
+class GroupNorm : public Module {
+ public:
+  GroupNorm(std::int64_t num_groups, std::int64_t num_channels, GroupNormOptions options = {});
+  Tensor forward(const Tensor& x) override;
+  std::string extra_repr() const override;
+
+  std::int64_t num_groups;
+  std::int64_t num_channels;
+  GroupNormOptions options;
+  Tensor& weight;
+  Tensor& bias;
+};
+
+namespace detail {
+/// The ranks of x that a layer of channels takes, and how to write their shapes.
+struct Ranks {
+  int least;
+  int most;
+  const char* shapes;
+};
+}  // namespace detail
+
+struct InstanceNormOptions {
+  double eps = 1e-5;
+  bool affine = false;  ///< have a weight (ones) and a bias (zeros)
+};
+
+/// Each channel of each row normalized by itself; then weight and bias per channel. It has no
+/// running statistics: the same in training and eval. Ulyanov, Vedaldi, Lempitsky 2016, arXiv
+/// 1607.08022.
+class InstanceNorm : public Module {
+ public:
+  Tensor forward(const Tensor& x) override;
+  std::string extra_repr() const override;
+
+  std::int64_t num_features;
+  InstanceNormOptions options;
+  Tensor& weight;
+  Tensor& bias;
+
+ protected:
+  InstanceNorm(std::int64_t num_features, InstanceNormOptions options, detail::Ranks ranks);
+
+ private:
+  detail::Ranks ranks_;
+};
+
+/// InstanceNorm of (N, C, L) or (C, L).
+struct InstanceNorm1d : InstanceNorm {
+  explicit InstanceNorm1d(std::int64_t channels, InstanceNormOptions with = {})
+      : InstanceNorm(channels, with, {2, 3, "(N, C, L) or (C, L)"}) {}
+};
+
+/// InstanceNorm of (N, C, H, W) or (C, H, W).
+struct InstanceNorm2d : InstanceNorm {
+  explicit InstanceNorm2d(std::int64_t channels, InstanceNormOptions with = {})
+      : InstanceNorm(channels, with, {3, 4, "(N, C, H, W) or (C, H, W)"}) {}
+};
+
 struct BatchNormOptions {
   double eps = 1e-5;
   /// Weight of the new value in the running statistics: running = (1 - momentum) running +
@@ -70,33 +155,23 @@ class BatchNorm : public Module {
   Tensor& num_batches_tracked;  ///< int64, 0-d
 
  protected:
-  BatchNorm(std::int64_t num_features, BatchNormOptions options);
-  BatchNorm(BatchNorm&&) = default;
-  /// Throws ShapeError for a rank the layer does not take.
-  virtual void check_rank(const Tensor& x) const = 0;
+  BatchNorm(std::int64_t num_features, BatchNormOptions options, detail::Ranks ranks);
 
  private:
+  detail::Ranks ranks_;
   bool frozen_ = false;
 };
 
 /// BatchNorm of (N, C) or (N, C, L).
-class BatchNorm1d : public BatchNorm {
- public:
+struct BatchNorm1d : BatchNorm {
   explicit BatchNorm1d(std::int64_t channels, BatchNormOptions with = {})
-      : BatchNorm(channels, with) {}
-
- private:
-  void check_rank(const Tensor& x) const override;
+      : BatchNorm(channels, with, {2, 3, "(N, C) or (N, C, L)"}) {}
 };
 
 /// BatchNorm of (N, C, H, W).
-class BatchNorm2d : public BatchNorm {
- public:
+struct BatchNorm2d : BatchNorm {
   explicit BatchNorm2d(std::int64_t channels, BatchNormOptions with = {})
-      : BatchNorm(channels, with) {}
-
- private:
-  void check_rank(const Tensor& x) const override;
+      : BatchNorm(channels, with, {4, 4, "(N, C, H, W)"}) {}
 };
 
 }  // namespace xgrad::nn
