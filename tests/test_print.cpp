@@ -78,6 +78,26 @@ TEST(NestedList, PrintsAsPythonDoes) {
   EXPECT_EQ(text(xg::zeros({2, 0}).tolist()), "[[], []]");
 }
 
+TEST(NestedList, FixedIsPythonsFormat) {
+  const xg::Tensor x = xg::tensor({{-1.34164, -0.00001}, {2.00005, 1e9}}, {.dtype = xg::float64});
+  EXPECT_EQ(x.tolist().fixed(4), "[[-1.3416, -0.0000], [2.0000, 1000000000.0000]]");
+  EXPECT_EQ(xg::tensor({1, 20}).tolist().fixed(1), "[1.0, 20.0]");
+  EXPECT_EQ(xg::tensor({INFINITY, NAN}).tolist().fixed(2), "[inf, nan]");
+  EXPECT_THROW(x.tolist().fixed(-1), xg::Error);
+}
+
+TEST(Print, StateDictIsAListOfPairs) {
+  EXPECT_EQ(text(xg::nn::LayerNorm(3).named_buffers()), "[]");
+  EXPECT_EQ(text(xg::nn::BatchNorm1d(2).named_buffers()),
+            "[('running_mean', tensor([0., 0.])), ('running_var', tensor([1., 1.])), "
+            "('num_batches_tracked', tensor(0))]");
+}
+
+TEST(Print, BoolIsPythons) {
+  EXPECT_EQ(xg::to_string(true), "True");
+  EXPECT_EQ(xg::to_string(1 > 2), "False");
+}
+
 TEST(NestedList, RoundsTheExactValueHalfToEven) {
   const xg::TensorOptions f64{.dtype = xg::float64};
   EXPECT_EQ(text(xg::tensor({0.5, 1.5, -0.4, 2.5}, f64).tolist().round(0)),

@@ -218,15 +218,19 @@ std::string detail::python_repr(double v) {
   return text.find('.') == std::string::npos ? text + ".0" : text;
 }
 
+static void check_digits(const char* what, int digits) {
+  if (digits < 0 || digits > 100) {
+    throw Error(std::string(what) + ": digits must be 0 to 100, got " + std::to_string(digits));
+  }
+}
+
 NestedList::NestedList(const Tensor& x)
     : values_(is_floating_point(x.dtype()) ? x.detach().to(float64).clone() : x.clone()) {}
 
 NestedList Tensor::tolist() const { return NestedList(*this); }
 
 NestedList NestedList::round(int digits) const {
-  if (digits < 0 || digits > 100) {
-    throw Error("round: digits must be 0 to 100, got " + std::to_string(digits));
-  }
+  check_digits("round", digits);
   NestedList out(values_);
   if (values_.dtype() == bool_) out.values_ = values_.to(int64);
   if (values_.dtype() == float64) {
@@ -239,19 +243,23 @@ NestedList NestedList::round(int digits) const {
   return out;
 }
 
-std::string to_string(const NestedList& list) {
-  const Tensor& x = list.values_;
-  const Shape& shape = x.shape();
-  const bool real = x.dtype() == float64;
-  const std::vector<double> reals = real ? x.to_vector<double>() : std::vector<double>();
+std::string NestedList::fixed(int digits) const {
+  check_digits("fixed", digits);
+  return text(digits);
+}
+
+std::string NestedList::text(int digits) const {
+  const Shape& shape = values_.shape();
+  const bool real = digits >= 0 || values_.dtype() == float64;
+  const std::vector<double> reals = real ? values_.to_vector<double>() : std::vector<double>();
   const std::vector<std::int64_t> whole =
-      real ? std::vector<std::int64_t>() : x.to_vector<std::int64_t>();
-  const auto text = [&](auto self, int dim, std::int64_t& at) -> std::string {
+      real ? std::vector<std::int64_t>() : values_.to_vector<std::int64_t>();
+  const auto part = [&](auto self, int dim, std::int64_t& at) -> std::string {
     if (dim == shape.dim()) {
       const auto i = static_cast<std::size_t>(at++);
+      if (digits >= 0) return number(reals[i], std::chars_format::fixed, digits);
       if (real) return detail::python_repr(reals[i]);
-      if (x.dtype() == bool_) return whole[i] != 0 ? "True" : "False";
-      return std::to_string(whole[i]);
+      return values_.dtype() == bool_ ? to_string(whole[i] != 0) : std::to_string(whole[i]);
     }
     std::string out = "[";
     for (std::int64_t i = 0; i < shape[dim]; ++i) {
@@ -260,9 +268,20 @@ std::string to_string(const NestedList& list) {
     return out + "]";
   };
   std::int64_t at = 0;
-  return text(text, 0, at);
+  return part(part, 0, at);
 }
 
+std::string to_string(const NestedList& list) { return list.text(-1); }
+
 std::ostream& operator<<(std::ostream& os, const NestedList& list) { return os << to_string(list); }
+
+std::ostream& operator<<(std::ostream& os, const StateDict& tensors) {
+  const char* separator = "[";
+  for (const auto& [name, tensor] : tensors) {
+    os << separator << "('" << name << "', " << tensor << ")";
+    separator = ", ";
+  }
+  return os << (tensors.empty() ? "[]" : "]");
+}
 
 }  // namespace xgrad
