@@ -24,7 +24,8 @@ struct Moments {
 
 /// Two passes. The first only has to find a value near the mean: what is missing comes out of the
 /// second as the mean of the differences, which are exact or nearly so. Acc is the type of these.
-/// Without `centered` the mean counts as 0.
+/// Where squares are beyond its range, all is done again in double. Without `centered` the mean
+/// counts as 0.
 template <class Acc, class T>
 XGRAD_INLINE Moments moments(const T* x, int64_t n, bool centered = true) {
   const auto count = static_cast<double>(n);
@@ -32,6 +33,9 @@ XGRAD_INLINE Moments moments(const T* x, int64_t n, bool centered = true) {
   const Acc shift = centered ? static_cast<Acc>(sum<Acc>(n, value) / count) : Acc(0);
   const auto d = [=](int64_t i) { return static_cast<Acc>(x[i]) - shift; };
   const double squares = sum<Acc>(n, [=](int64_t i) { return d(i) * d(i); }) / count;
+  if constexpr (!std::is_same_v<Acc, double>) {
+    if (!std::isfinite(squares)) return moments<double>(x, n, centered);
+  }
   if (!centered) return {0, squares};
   const double rest = sum<Acc>(n, d) / count;
   return {static_cast<double>(shift) + rest, std::max(squares - rest * rest, 0.0)};
@@ -62,15 +66,17 @@ struct ColumnSums {
   template <class A, class B>
   XGRAD_INLINE void add(A a, B b) {
     T* to = part.data();
+    T* and_to = to + cols;
     const int64_t n = cols;
 #pragma omp simd
     for (int64_t j = 0; j < n; ++j) {
       to[j] += a(j);
-      to[n + j] += b(j);
+      and_to[j] += b(j);
     }
-    if (++rows % 64 == 0) add_up();
+    if (++rows == 64) add_up();
   }
   XGRAD_INLINE void add_up() {
+    if (rows == 0) return;
     T* from = part.data();
     double* to = total.data();
 #pragma omp simd
@@ -78,6 +84,7 @@ struct ColumnSums {
       to[j] += static_cast<double>(from[j]);
       from[j] = 0;
     }
+    rows = 0;
   }
 
   int64_t cols;
@@ -97,10 +104,7 @@ XGRAD_CLONES void Norm<T>::rows(const Rows<T>& in, const T* bias, double eps, T*
   const T* weight = in.weight;
   const T* x = in.x;
   for (int64_t r = 0; r < in.rows; ++r, x += cols, y += cols) {
-    Moments m = moments<T>(x, cols, in.centered);
-    if (!std::isfinite(m.var)) {  // squares beyond the range of float
-      m = moments<double>(x, cols, in.centered);
-    }
+    const Moments m = moments<T>(x, cols, in.centered);
     mean[r] = m.mean;
     rstd[r] = 1 / std::sqrt(m.var + eps);
     const Line<T> xhat = line<T>(m.mean, rstd[r]);

@@ -14,12 +14,6 @@ namespace xgrad {
 
 namespace {
 
-void check_eps(const char* op, double eps) {
-  if (!(eps >= 0)) {
-    throw Error(std::string(op) + ": eps must be at least 0, got " + detail::number(eps));
-  }
-}
-
 /// A parameter or statistic of x: undefined, or of this shape and x's dtype.
 void check_part(const char* op, const char* what, const Tensor& part, const Shape& expected,
                 const Tensor& x) {
@@ -32,6 +26,15 @@ void check_part(const char* op, const char* what, const Tensor& part, const Shap
     throw DTypeError(std::string(op) + ": " + what + " is " + name(part.dtype()) + ", but x is " +
                      name(x.dtype()));
   }
+}
+
+/// The checks that all norms share, for a weight and a bias of this shape.
+void check_norm(const char* op, const Tensor& x, const Shape& shape, const Tensor& weight,
+                const Tensor& bias, double eps) {
+  check_part(op, "weight", weight, shape, x);
+  check_part(op, "bias", bias, shape, x);
+  if (eps >= 0) return;
+  throw Error(std::string(op) + ": eps must be at least 0, got " + detail::number(eps));
 }
 
 template <class T>
@@ -77,9 +80,7 @@ Tensor norm_of_rows(const char* op, bool centered, const Tensor& x, const Shape&
                     const Tensor& weight, const Tensor& bias, double eps) {
   detail::check_floating(op, x);
   check_normalized_shape(op, normalized_shape, x.shape());
-  check_part(op, "weight", weight, normalized_shape, x);
-  check_part(op, "bias", bias, normalized_shape, x);
-  check_eps(op, eps);
+  check_norm(op, x, normalized_shape, weight, bias, eps);
 
   const std::int64_t cols = normalized_shape.numel();
   const std::int64_t rows = cols == 0 ? 0 : x.numel() / cols;
@@ -151,9 +152,7 @@ Tensor norm_of_groups(const char* op, const char* node, const Tensor& x, std::in
                       const Tensor& weight, const Tensor& bias, double eps) {
   detail::check_floating(op, x);
   const std::int64_t channels = x.shape()[1];
-  check_part(op, "weight", weight, channels, x);
-  check_part(op, "bias", bias, channels, x);
-  check_eps(op, eps);
+  check_norm(op, x, channels, weight, bias, eps);
   const std::int64_t inner = inner_size(x.shape());
   const std::int64_t cols = groups == channels ? inner : channels / groups * inner;
   Tensor y = layer_norm(reshape(x, {x.size(0) * groups, cols}), cols, {}, {}, eps);
@@ -247,11 +246,9 @@ void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor&
     throw ShapeError("batch_norm: needs x of shape (N, C, *), got " + x.shape().str());
   }
   const std::int64_t channels = x.shape()[1];
-  check_part("batch_norm", "weight", weight, channels, x);
-  check_part("batch_norm", "bias", bias, channels, x);
+  check_norm("batch_norm", x, channels, weight, bias, options.eps);
   check_part("batch_norm", "running_mean", running_mean, channels, x);
   check_part("batch_norm", "running_var", running_var, channels, x);
-  check_eps("batch_norm", options.eps);
   if (!options.training) {
     if (running_mean.defined() && running_var.defined()) return;
     throw Error("batch_norm: needs running_mean and running_var when not training");
@@ -313,11 +310,8 @@ Tensor batch_norm(const Tensor& x, Tensor running_mean, Tensor running_var, cons
         }
         Tensor dx = needs[0] ? empty(g.shape(), {.dtype = g.dtype()}) : Tensor();
         const PerChannel zero(mean.size());
-        PerChannel sum_g = zero;
-        PerChannel sum_g_xhat = zero;
+        PerChannel sum_g = zero, sum_g_xhat = zero, x_scale = zero, offset = zero;
         PerChannel scale = numbers(weight, channels, 1);
-        PerChannel x_scale = zero;
-        PerChannel offset = zero;
         detail::dispatch_floating(g.dtype(), [&](auto t) {
           using T = decltype(t);
           const kernels::Channels<T> in = in_channels<T>(x, g);
