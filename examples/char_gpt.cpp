@@ -2,6 +2,7 @@
 // letter.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -70,7 +71,7 @@ struct Text {
   explicit Text(const std::string& path) {
     std::ifstream file(path);
     const std::string all{std::istreambuf_iterator<char>(file), {}};
-    if (all.size() <= context) throw xg::FileError("char_gpt: no text, or too short: " + path);
+    if (all.size() <= context) throw xg::FileError("no text, or too short: " + path);
     alphabet = all;
     std::sort(alphabet.begin(), alphabet.end());
     alphabet.erase(std::unique(alphabet.begin(), alphabet.end()), alphabet.end());
@@ -136,6 +137,13 @@ void train(const Text& text, bool norm_first, int steps, double lr) {
   std::printf("\n%s\n", write(model, text, 300).c_str());
 }
 
+double number(const char* text) {
+  char* end = nullptr;
+  const double value = std::strtod(text, &end);
+  if (end == text || *end != '\0') throw xg::Error(std::string("needs a number, got ") + text);
+  return value;
+}
+
 int main(int argc, char** argv) try {
   bool norm_first = true;
   int steps = 1200;
@@ -147,11 +155,11 @@ int main(int argc, char** argv) try {
     if (option == "--norm-first" || option == "--norm-last") {
       norm_first = option == "--norm-first";
     } else if (i + 1 < argc && option == "--steps") {
-      steps = std::stoi(argv[++i]);
+      steps = static_cast<int>(number(argv[++i]));
     } else if (i + 1 < argc && option == "--lr") {
-      lr = std::stod(argv[++i]);
+      lr = number(argv[++i]);
     } else if (i + 1 < argc && option == "--seed") {
-      seed = std::stoull(argv[++i]);
+      seed = static_cast<std::uint64_t>(number(argv[++i]));
     } else if (i + 1 < argc && option == "--text") {
       path = argv[++i];
     } else {
