@@ -20,9 +20,20 @@ Tensor running(const Tensor& x, double first, double step) {
   return xg::arange(x.size(1), {.dtype = x.dtype()}) * step + first;
 }
 
+/// A row of a loss of two tensors of one shape.
+Row loss(const char* name, const char* grad_fn, Tensor (*f)(const Tensors&), double low = -2,
+         double high = 2) {
+  return {name,
+          grad_fn,
+          f,
+          {{{2, 3}, low, high}, {{2, 3}, low, high}},
+          {{{1}, {1}}, {{2, 3, 4}, {2, 3, 4}}}};
+}
+
 }  // namespace
 
 std::vector<Row> network_rows() {
+  using xg::Reduction;
   const In classes{{3}, 0, 4, xg::int64};
   return {
       {"matmul",
@@ -215,6 +226,52 @@ std::vector<Row> network_rows() {
        [](T in) { return mse_loss(in[0], in[1], xg::Reduction::sum); },
        {{{2, 3}}, {{2, 3}}},
        {{{}, {}}, {{0}, {0}}}},
+      loss("l1_loss", "MeanBackward0", [](T in) { return l1_loss(in[0], in[1]); }),
+      loss("l1_loss (none)", "AbsBackward0",
+           [](T in) { return l1_loss(in[0], in[1], Reduction::none); }),
+      loss("smooth_l1_loss", "SmoothL1LossBackward0",
+           [](T in) { return smooth_l1_loss(in[0], in[1], {.beta = 0.7}); }),
+      loss("smooth_l1_loss (none)", "SmoothL1LossBackward0",
+           [](T in) { return smooth_l1_loss(in[0], in[1], {Reduction::none}); }),
+      loss("huber_loss", "HuberLossBackward0",
+           [](T in) {
+             return huber_loss(in[0], in[1], {Reduction::sum, 0.7});
+           }),
+      loss("huber_loss (none)", "HuberLossBackward0",
+           [](T in) {
+             return huber_loss(in[0], in[1], {Reduction::none, 2.5});
+           }),
+      loss(
+          "binary_cross_entropy", "BinaryCrossEntropyBackward0",
+          [](T in) { return binary_cross_entropy(in[0], in[1]); }, 0.1, 0.9),
+      loss(
+          "binary_cross_entropy (none)", "BinaryCrossEntropyBackward0",
+          [](T in) { return binary_cross_entropy(in[0], in[1], {.reduction = Reduction::none}); },
+          0.1, 0.9),
+      {"binary_cross_entropy (weight)",
+       "BinaryCrossEntropyBackward0",
+       [](T in) { return binary_cross_entropy(in[0], in[1], {.weight = in[2]}); },
+       {{{2, 3}, 0.1, 0.9}, {{2, 3}, 0.1, 0.9}, {{3}, 0.5, 2}},
+       {{{2, 3}, {2, 3}, {2, 1}}, {{1}, {1}, {1}}}},
+      loss("binary_cross_entropy_with_logits", "BinaryCrossEntropyWithLogitsBackward0",
+           [](T in) { return binary_cross_entropy_with_logits(in[0], in[1]); }),
+      loss("binary_cross_entropy_with_logits (none)", "BinaryCrossEntropyWithLogitsBackward0",
+           [](T in) {
+             return binary_cross_entropy_with_logits(in[0], in[1], {.reduction = Reduction::none});
+           }),
+      {"binary_cross_entropy_with_logits (weights)",
+       "BinaryCrossEntropyWithLogitsBackward0",
+       [](T in) {
+         return binary_cross_entropy_with_logits(in[0], in[1], {in[2], Reduction::sum, in[3]});
+       },
+       {{{2, 3}}, {{2, 3}}, {{2, 1}, 0.5, 2}, {{3}, 0.5, 2}},
+       {{{4, 2, 3}, {4, 2, 3}, {2, 1}, {3}}, {{1}, {1}, {1}, {1}}}},
+      loss(
+          "kl_div", "MeanBackward0", [](T in) { return kl_div(in[0], in[1]); }, 0.1, 2),
+      loss("kl_div (log)", "DivBackward0",
+           [](T in) {
+             return kl_div(in[0], in[1], {Reduction::batchmean, true});
+           }),
       {"cross_entropy",
        "NllLossBackward0",
        [](T in) { return cross_entropy(in[0], in[1]); },

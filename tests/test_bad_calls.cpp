@@ -1,21 +1,13 @@
-#include <functional>
 #include <limits>
 
-#include "support/values.hpp"
+#include "support/bad_calls.hpp"
 
-/// Calls with wrong arguments: each throws an xgrad::Error before anything is computed, whose text
-/// names the operation and what is wrong. To add one, add a row to its part.
+/// Norms and attention that must be refused. To add a call, add a row to its part.
 
 namespace xg = xgrad;
 namespace nn = xgrad::nn;
 
 namespace {
-
-struct BadCall {
-  const char* what;
-  std::function<void()> call;
-  std::vector<std::string> words;  ///< all in the error's text
-};
 
 xg::Tensor f32(xg::Shape shape) { return xg::ones(shape); }
 xg::Tensor i64(xg::Shape shape) { return xg::ones(shape, {.dtype = xg::int64}); }
@@ -247,16 +239,8 @@ const std::vector<BadCall> attention_calls = {
      {"MultiheadAttention", "(1, 5, 4)"}},
 };
 
-TEST(BadCalls, AreRefusedInWords) {
-  for (const auto* part : {&norm_calls, &attention_calls}) {
-    for (const BadCall& bad : *part) {
-      SCOPED_TRACE(bad.what);
-      const std::int64_t nodes = xg::live_nodes();
-      expect_words(error_of<xg::Error>(bad.call), bad.words);
-      EXPECT_EQ(xg::live_nodes(), nodes);
-    }
-  }
-}
+TEST(BadCalls, Norms) { expect_refused(norm_calls); }
+TEST(BadCalls, Attention) { expect_refused(attention_calls); }
 
 /// What has no meaning has no name: these calls must not compile.
 template <class Options>

@@ -333,6 +333,8 @@ TEST(Module, PrintsPyTorchsTree) {
   EXPECT_EQ(text(nn::InstanceNorm2d(3, {.affine = true})),
             "InstanceNorm2d(3, eps=1e-05, momentum=0.1, affine=True, track_running_stats=False)");
   EXPECT_EQ(text(nn::CrossEntropyLoss()), "CrossEntropyLoss()");
+  EXPECT_EQ(text(nn::L1Loss()), "L1Loss()");
+  EXPECT_EQ(text(nn::SmoothL1Loss({.beta = 0.5})), "SmoothL1Loss()");
 }
 
 TEST(Linear, FollowsThePyTorchLesson) {
@@ -404,6 +406,24 @@ TEST(Loss, ModulesTakeInputAndTarget) {
   EXPECT_THROW(mse(logits, xg::zeros({4})), xg::ShapeError);
   const xg::Tensor logs = xg::log_softmax(logits, 1);
   EXPECT_TRUE(xg::equal(nn::NLLLoss()(logs, classes), xg::nll_loss(logs, classes)));
+  const xg::Tensor target = xg::rand({4, 3}), p = xg::rand({4, 3}), w = xg::rand({3});
+  const auto sum = xg::Reduction::sum;
+  EXPECT_TRUE(xg::equal(nn::L1Loss({sum})(logits, target), xg::l1_loss(logits, target, sum)));
+  EXPECT_TRUE(xg::equal(nn::SmoothL1Loss({.beta = 0.5})(logits, target),
+                        xg::smooth_l1_loss(logits, target, {.beta = 0.5})));
+  EXPECT_TRUE(xg::equal(nn::HuberLoss({.delta = 0.5})(logits, target),
+                        xg::huber_loss(logits, target, {.delta = 0.5})));
+  EXPECT_TRUE(xg::equal(nn::KLDivLoss({.log_target = true})(logs, logs - 1.0),
+                        xg::kl_div(logs, logs - 1.0, {.log_target = true})));
+  EXPECT_TRUE(xg::equal(nn::BCELoss({.weight = w})(p, target),
+                        xg::binary_cross_entropy(p, target, {.weight = w})));
+  nn::BCEWithLogitsLoss bce({.weight = w, .pos_weight = w + 1.0});
+  EXPECT_TRUE(xg::equal(
+      bce(logits, target),
+      xg::binary_cross_entropy_with_logits(logits, target, {w, xg::Reduction::mean, w + 1.0})));
+  EXPECT_EQ(bce.named_buffers()[1].first, "pos_weight");
+  bce.to(xg::float64);
+  EXPECT_EQ(bce(logits.to(xg::float64), target.to(xg::float64)).dtype(), xg::float64);
 }
 
 // ---- initialisation -----------------------------------------------------------------------------

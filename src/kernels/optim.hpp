@@ -2,6 +2,9 @@
 
 #include <cstdint>
 
+/// One step of n parameters p with gradients g: an overload of `update` for each kind of step, for
+/// float and double. What an optimizer remembers stands in `state`, in its order.
+
 namespace xgrad::kernels {
 
 struct SgdStep {
@@ -9,22 +12,34 @@ struct SgdStep {
   bool nesterov, maximize;
   bool first;  // the buffer holds nothing yet
 };
-/// One step of n parameters p with gradients g. `buffer` is null without momentum.
-void sgd(std::int64_t n, const SgdStep& s, const float* g, float* p, float* buffer);
-void sgd(std::int64_t n, const SgdStep& s, const double* g, double* p, double* buffer);
-
 struct AdamStep {
   double beta1, beta2, eps;
   double rate;          // lr / (1 - beta1^t)
   double root_scale;    // 1 / sqrt(1 - beta2^t)
   double weight_decay;  // added to the gradient
   double keep;          // decoupled decay: p *= keep
+  bool amsgrad, maximize;
+};
+struct RmspropStep {
+  double lr, alpha, eps, weight_decay, momentum;
+  bool centered, maximize;
+};
+struct AdagradStep {
+  double lr, eps, weight_decay;
   bool maximize;
 };
-/// `greatest`, that of all v so far, is null without amsgrad.
-void adam(std::int64_t n, const AdamStep& s, const float* g, float* p, float* m, float* v,
-          float* greatest);
-void adam(std::int64_t n, const AdamStep& s, const double* g, double* p, double* m, double* v,
-          double* greatest);
+
+/// state: the momentum, unused without.
+template <class T>
+void update(std::int64_t n, const SgdStep& s, const T* g, T* p, T* const* state);
+/// state: m, v and, with amsgrad, the greatest v so far.
+template <class T>
+void update(std::int64_t n, const AdamStep& s, const T* g, T* p, T* const* state);
+/// state: v, the momentum, the mean; the last two unused without.
+template <class T>
+void update(std::int64_t n, const RmspropStep& s, const T* g, T* p, T* const* state);
+/// state: the sum of squares.
+template <class T>
+void update(std::int64_t n, const AdagradStep& s, const T* g, T* p, T* const* state);
 
 }  // namespace xgrad::kernels

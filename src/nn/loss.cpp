@@ -13,22 +13,4 @@ Tensor Loss::operator()(const Tensor& input, const Tensor& target) {
   }
 }
 
-CrossEntropyLoss::CrossEntropyLoss(CrossEntropyOptions options) : options_(std::move(options)) {
-  register_buffer("weight", options_.weight);
-}
-Tensor CrossEntropyLoss::forward(const Tensor& input, const Tensor& target) {
-  return cross_entropy(input, target, options_);
-}
-
-NLLLoss::NLLLoss(NllLossOptions options) : options_(std::move(options)) {
-  register_buffer("weight", options_.weight);
-}
-Tensor NLLLoss::forward(const Tensor& input, const Tensor& target) {
-  return nll_loss(input, target, options_);
-}
-
-Tensor MSELoss::forward(const Tensor& input, const Tensor& target) {
-  return mse_loss(input, target, options_.reduction);
-}
-
 }  // namespace xgrad::nn

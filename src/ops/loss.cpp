@@ -1,294 +1,257 @@
+#include "ops/loss.hpp"
+
+#include <cmath>
 #include <limits>
 
-#include "detail/check.hpp"
-#include "kernels/softmax.hpp"
+#include "kernels/functions.hpp"
 #include "kernels/sum.hpp"
 #include "ops/elementwise.hpp"
-#include "xgrad/extend.hpp"
+
+/// Losses that compare input and target element by element.
 
 namespace xgrad {
+
+using ops::constant;
 
 Reduction reduction_from(const std::string& name) {
   if (name == "none") return Reduction::none;
   if (name == "mean") return Reduction::mean;
   if (name == "sum") return Reduction::sum;
-  throw Error("reduction: \"" + name + "\" is none of \"none\", \"mean\" and \"sum\"");
+  if (name == "batchmean") return Reduction::batchmean;
+  throw Error("reduction: \"" + name +
+              "\" is none of \"none\", \"mean\", \"sum\" and \"batchmean\"");
 }
 
-// ---- mse_loss -----------------------------------------------------------------------------------
+void ops::check_reduction(const char* op, Reduction reduction) {
+  if (reduction != Reduction::batchmean) return;
+  throw Error(std::string(op) + ": reduction batchmean is for kl_div; use mean, sum or none");
+}
 
-Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
+namespace {
+
+/// Throws unless the shapes are equal and the common type, which is returned, is a real one.
+DType check_pair(const char* op, const Tensor& input, const Tensor& target) {
   if (input.shape() != target.shape()) {
-    throw ShapeError("mse_loss: input of shape " + input.shape().str() + " and target of shape " +
-                     target.shape().str() + " must be equal; it does not broadcast." +
+    throw ShapeError(std::string(op) + ": input of shape " + input.shape().str() +
+                     " and target of shape " + target.shape().str() +
+                     " must be equal; it does not broadcast." +
                      (input.numel() == target.numel() ? " target.reshape(input.shape()) would fit."
                                                       : std::string()));
   }
-  const DType type = promote_types(input.dtype(), target.dtype());
+  if (!is_floating_point(target.dtype())) detail::check_floating(op, input);
+  return promote_types(input.dtype(), target.dtype());
+}
+
+/// Throws ShapeError unless the weights, if there are any, stretch to the shape of the input.
+void check_stretches(const char* op, const char* what, const Tensor& weight, const Tensor& input) {
+  if (!weight.defined()) return;
+  const bool more = weight.dim() > input.dim();
+  if (!more && detail::broadcast_shapes(op, weight.shape(), input.shape()) == input.shape()) return;
+  throw ShapeError(std::string(op) + ": " + what + " of shape " + weight.shape().str() +
+                   " does not broadcast to the input's shape " + input.shape().str());
+}
+
+void check_positive(const char* op, const char* what, double value) {
+  if (value > 0 && std::isfinite(value)) return;
+  throw Error(std::string(op) + ": " + what + " must be above 0 and finite, got " +
+              detail::number(value));
+}
+
+Tensor reduced(const Tensor& loss, Reduction reduction) {
+  if (reduction == Reduction::none) return loss;
+  return reduction == Reduction::mean ? mean(loss) : sum(loss);
+}
+
+/// The gradient `formula(g, x, t)` of a loss: on tensors while recording, else in one pass.
+template <class F>
+Tensor slope(const Tensor& g, double share, const Tensor& input, const Tensor& target, F formula) {
+  if (is_grad_enabled()) return formula(g * share, input, target);
+  return detail::dispatch_floating(g.dtype(), [&](auto type) {
+    using T = decltype(type);
+    const Tensor x = input.to(g.dtype());
+    const Tensor t = target.to(g.dtype());
+    if (g.dim() == 0) {
+      const T h = static_cast<T>(g.item<double>() * share);
+      return ops::map2_as<T, T>("", x, t, [=](T u, T v) { return formula(h, u, v); });
+    }
+    Tensor out = empty(x.shape(), {.dtype = g.dtype()});
+    const std::span<T> to = out.mut<T>();
+    const T *h = g.data<T>().data(), *u = x.data<T>().data(), *v = t.data<T>().data();
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = formula(h[i], u[i], v[i]);
+    return out;
+  });
+}
+
+/// A loss(x, t) of each pair of numbers, reduced. The rules by_input(g, x, t) and by_target are
+/// written once for numbers and for tensors, see ops::chain.
+template <class F, class G, class H>
+Tensor pairwise(const char* op, const char* node, const Tensor& input, const Tensor& target,
+                Reduction reduction, F loss, G by_input, H by_target) {
+  const DType type = check_pair(op, input, target);
+  ops::check_reduction(op, reduction);
   const Tensor a = input.detach().to(type);
   const Tensor b = target.detach().to(type);
-  detail::check_floating("mse_loss", a);
-  const double share = reduction == Reduction::mean ? 1 / static_cast<double>(input.numel()) : 1.0;
-  Tensor out;
-  if (reduction == Reduction::none) {
-    out = ops::map2("mse_loss", a, b, [](auto x, auto y) { return (x - y) * (x - y); });
-  } else {
-    detail::dispatch_floating(type, [&](auto t) {
-      using T = decltype(t);
-      const T* x = a.data<T>().data();
-      const T* y = b.data<T>().data();
-      const auto squared = [=](std::int64_t i) { return (x[i] - y[i]) * (x[i] - y[i]); };
-      out = tensor(kernels::sum<T>(a.numel(), squared) * share, {.dtype = type});
-    });
-  }
+  const double share = reduction == Reduction::mean ? 1 / static_cast<double>(a.numel()) : 1.0;
+  const Tensor out = detail::dispatch_floating(type, [&](auto t) {
+    using T = decltype(t);
+    if (reduction == Reduction::none) return ops::map2_as<T, T>(op, a, b, loss);
+    const T *x = a.data<T>().data(), *y = b.data<T>().data();
+    const auto term = [=](std::int64_t i) { return loss(x[i], y[i]); };
+    return tensor(kernels::sum<T>(a.numel(), term) * share, {.dtype = type});
+  });
   return record_broadcast(
-      out, "MseLossBackward0",
-      [input = save(input), target = save(target), share](const Tensor& g, Needs needs) {
-        const Tensor& x = input;
-        const Tensor& y = target;
-        Tensor d;
-        if (is_grad_enabled() || g.dim() > 0) {
-          d = (x - y) * (g * (2 * share));
-        } else {  // in one loop
-          d = ops::map2("mse_loss", x, y, [factor = g.item<double>() * 2 * share](auto u, auto v) {
-            return (u - v) * static_cast<decltype(u)>(factor);
-          });
-        }
-        return grads(d, needs[1] ? -d : Tensor());
+      out, node,
+      [x = save(input), t = save(target), share, by_input, by_target](const Tensor& g,
+                                                                      Needs needs) {
+        return grads(needs[0] ? slope(g, share, x, t, by_input) : Tensor(),
+                     needs[1] ? slope(g, share, x, t, by_target) : Tensor());
       },
       input, target);
 }
 
-// ---- classes as targets -------------------------------------------------------------------------
-
-namespace {
-
-/// The class of each position of an input (N, C, *), checked, and what the loss there counts.
-struct Classes {
-  Saved target;
-  Tensor factor;  // of target's shape and input's dtype, 0 where the target is ignored
-  Shape shape;    // of the input
-  std::int64_t ignore_index;
-  bool reduced;
-  double total = 1;  // of the mean: the summed weights, by which `factor` is divided
-
-  int dim() const { return shape.dim() == 1 ? 0 : 1; }
-  std::int64_t count() const { return shape[dim()]; }
-  const char* name() const { return shape.dim() > 2 ? "NllLoss2DBackward0" : "NllLossBackward0"; }
-  /// To be added to the sum over all positions: NaN for the mean over none.
-  double nothing() const { return total == 0 ? std::numeric_limits<double>::quiet_NaN() : 0; }
-};
-
-std::string position(std::int64_t flat, const Shape& shape) {
-  std::string text;
-  for (int d = shape.dim() - 1; d >= 0; flat /= shape[d--]) {
-    text = std::to_string(flat % shape[d]) + (text.empty() ? "" : ", ") + text;
-  }
-  return "(" + text + ")";
+/// The same for a loss(d) of the difference, with the rule formula(g, d).
+template <class F, class G>
+Tensor of_difference(const char* op, const char* node, const Tensor& input, const Tensor& target,
+                     Reduction reduction, F loss, G formula) {
+  return pairwise(
+      op, node, input, target, reduction, [=](auto x, auto t) { return loss(x - t); },
+      [=](const auto& g, const auto& x, const auto& t) { return formula(g, x - t); },
+      [=](const auto& g, const auto& x, const auto& t) { return formula(-g, x - t); });
 }
 
-void check_weight(const std::string& op, const Tensor& weight, const Tensor& input,
-                  std::int64_t classes) {
-  if (!weight.defined()) return;
-  if (weight.shape() != Shape(classes)) {
-    throw ShapeError(op + ": weight has shape " + weight.shape().str() + ", expected " +
-                     Shape(classes).str() + ": one for each class of input, shape " +
-                     input.shape().str());
-  }
-  if (weight.dtype() != input.dtype()) {
-    throw DTypeError(op + ": weight is " + name(weight.dtype()) + ", but input is " +
-                     name(input.dtype()));
-  }
+// Functions of numbers for the formulas; of tensors they are xgrad's.
+using kernels::sigmoid;
+using std::log;
+using std::log1p;
+
+template <std::floating_point T>
+T clamp(T v, double low, double high = std::numeric_limits<double>::infinity()) {
+  return v < constant(v, low) ? constant(v, low) : v > constant(v, high) ? constant(v, high) : v;
 }
 
-/// Checks everything about classes as targets and gives each position its share of the loss.
-Classes classes_for(const std::string& op, const Tensor& input, const Tensor& target,
-                    const Tensor& weight, Reduction reduction, std::int64_t ignore_index) {
-  detail::check_floating(op.c_str(), input);
-  if (input.dim() == 0) throw ShapeError(op + ": needs an input (N, C, *) or (C), got shape ()");
-  Classes result{save(target), {}, input.shape(), ignore_index, reduction != Reduction::none};
-  const std::int64_t classes = result.count();
-  Shape expected;
-  for (int d = 0; d < input.shape().dim(); ++d) {
-    if (d != result.dim()) expected.push_back(input.shape()[d]);
-  }
-  if (target.dtype() != DType::int64) {
-    throw DTypeError(op + ": class labels must be int64, got " + name(target.dtype()) +
-                     " of shape " + target.shape().str() + " for input of shape " +
-                     input.shape().str() + "; convert them with to(xg::int64)");
-  }
-  if (target.shape() != expected) {
-    throw ShapeError(op + ": input of shape " + input.shape().str() +
-                     " needs class labels of shape " + expected.str() + ", got " +
-                     target.shape().str() +
-                     (target.numel() == expected.numel() ? ". reshape to that would fit." : ""));
-  }
-  check_weight(op, weight, input, classes);
-  if (is_grad_enabled() && weight.defined() && weight.requires_grad()) {
-    throw GraphError(op + ": the weight of shape " + weight.shape().str() +
-                     " requires a gradient, but the loss is not differentiable by it. Pass "
-                     "weight.detach().");
-  }
-  const std::span<const std::int64_t> labels = target.data<std::int64_t>();
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    if ((labels[i] >= 0 && labels[i] < classes) || labels[i] == ignore_index) continue;
-    throw IndexError(op + ": label " + std::to_string(labels[i]) + " at position " +
-                     position(static_cast<std::int64_t>(i), target.shape()) +
-                     " is out of range for " + std::to_string(classes) + " classes, input shape " +
-                     input.shape().str());
-  }
-
-  result.factor = zeros(target.shape(), {.dtype = input.dtype()});
-  detail::dispatch_floating(input.dtype(), [&](auto t) {
-    using T = decltype(t);
-    const std::span<T> factor = result.factor.mut<T>();
-    const auto each = [&](auto give) {
-      for (std::size_t i = 0; i < labels.size(); ++i) {
-        if (labels[i] != ignore_index) give(factor[i], static_cast<std::size_t>(labels[i]));
-      }
-    };
-    each([&](T& f, std::size_t label) { f = weight.defined() ? weight.data<T>()[label] : T(1); });
-    if (reduction != Reduction::mean) return;
-    result.total = 0;
-    each([&](T& f, std::size_t) { result.total += static_cast<double>(f); });
-    each([&](T& f, std::size_t) { f = static_cast<T>(static_cast<double>(f) / result.total); });
-  });
-  return result;
-}
-
-/// -factor x[class], summed if reduced; composed.
-Tensor pick(const Tensor& x, const Classes& at) {
-  const Tensor& target = at.target;
-  const Tensor counts = target != at.ignore_index;
-  const Tensor index = unsqueeze(where(counts, target, 0), at.dim());
-  const Tensor picked = squeeze(gather(x, at.dim(), index), at.dim());
-  const Tensor loss = where(counts, picked * -at.factor, 0);
-  return at.reduced ? sum(loss) + at.nothing() : loss;
-}
-
-}  // namespace
-
-Tensor nll_loss(const Tensor& input, const Tensor& target, NllLossOptions options) {
-  const Classes at = classes_for("nll_loss", input, target, options.weight, options.reduction,
-                                 options.ignore_index);
-  const Tensor loss = pick(input, at);
-  return record(
-      loss.detach(), at.name(), [](const Tensor& g) { return g; }, loss);
-}
-
-// ---- cross_entropy ------------------------------------------------------------------------------
-
-namespace {
-
-/// Softmax, logarithm and choice of the class in one pass, which leaves the gradient as well.
-Tensor fused_cross_entropy(const Tensor& input, const Classes& at) {
-  // The kernel wants the classes of a position side by side: (N, C, *) turns to (N, *, C).
-  const bool turns = at.shape.dim() > 2;
-  const DType dtype = input.dtype();
-  Tensor x = input.detach();
-  if (turns) {
-    const std::int64_t inner = at.shape[0] == 0 ? 0 : at.factor.numel() / at.shape[0];
-    x = transpose(reshape(x, {at.shape[0], at.count(), inner}), 1, 2);
-  }
-  const bool wanted = is_grad_enabled() && input.requires_grad();
-  Tensor dx = wanted ? empty(x.shape(), {.dtype = dtype}) : Tensor();
-  Tensor out = zeros(at.reduced ? Shape() : at.factor.shape(), {.dtype = dtype});
-  detail::dispatch_floating(dtype, [&](auto t) {
-    using T = decltype(t);
-    T* losses = out.mut<T>().data();
-    double total = 0;
-    if (x.numel() > 0) {
-      total = kernels::cross_entropy({.rows = at.factor.numel(),
-                                      .cols = at.count(),
-                                      .x = x.data<T>().data(),
-                                      .out = wanted ? dx.mut<T>().data() : nullptr,
-                                      .target = at.target.get().data<std::int64_t>().data(),
-                                      .ignore_index = at.ignore_index,
-                                      .factor = at.factor.data<T>().data(),
-                                      .losses = at.reduced ? nullptr : losses});
-    }
-    if (at.reduced) *losses = static_cast<T>(total + at.nothing());
-  });
-  if (wanted && turns) dx = reshape(transpose(dx, 1, 2), at.shape);
-  return record(
-      out, at.name(),
-      [input = save(input), at, dx](const Tensor& g) {
-        if (!is_grad_enabled()) return dx * (at.reduced ? g : unsqueeze(g, at.dim()));
-        const auto forward = [&](const std::vector<Tensor>& in) {
-          return pick(log_softmax(in[0], at.dim()), at);
-        };
-        return composed(forward, g, {input})[0];
+/// scale times d^2 / 2 within the bound, bound (|d| - bound / 2) outside.
+Tensor huber(const char* op, const char* node, const Tensor& input, const Tensor& target,
+             double bound, double scale, Reduction reduction) {
+  return of_difference(
+      op, node, input, target, reduction,
+      [=](auto d) {
+        const auto size = std::abs(d);
+        const auto b = constant(d, bound);
+        return (size <= b ? d * d / 2 : b * (size - b / 2)) * constant(d, scale);
       },
-      input);
+      [=](const auto& g, const auto& d) {
+        return g * clamp(d, -bound, bound) * constant(d, scale);
+      });
 }
 
-/// x weighted by class, whose dimension is `dim`.
-Tensor weighted(const Tensor& x, const Tensor& weight, int dim) {
-  if (!weight.defined()) return x;
-  Shape shape = weight.shape();
-  while (shape.dim() < x.shape().dim() - dim) shape.push_back(1);
-  return x * weight.reshape(shape);
-}
-
-/// Targets are probabilities of input's shape.
-Tensor soft_cross_entropy(const Tensor& input, const Tensor& target,
-                          const CrossEntropyOptions& options) {
-  detail::check_floating("cross_entropy", input);
-  const int dim = input.dim() == 1 ? 0 : 1;
-  const std::int64_t classes = input.shape()[dim];
-  check_weight("cross_entropy", options.weight, input, classes);
-  if (options.ignore_index >= 0) {
-    throw Error("cross_entropy: ignore_index " + std::to_string(options.ignore_index) +
-                " has no meaning where the targets are probabilities, shape " +
-                target.shape().str());
-  }
-  const double share = options.label_smoothing;
-  const Tensor mixed =
-      share > 0 ? target * (1 - share) + share / static_cast<double>(classes) : target;
-  const Tensor loss = weighted(log_softmax(input, dim) * mixed, options.weight, dim);
-  if (options.reduction == Reduction::none) return -sum(loss, dim);
-  if (options.reduction == Reduction::sum) return -sum(loss);
-  const Tensor total = -sum(loss);
-  const double rows = static_cast<double>(input.numel()) / static_cast<double>(classes);
+/// Weights each element of an unreduced loss and reduces it, as one node of that name.
+Tensor weighted(const char* node, const Tensor& loss, const Tensor& weight, Reduction reduction) {
+  const Tensor out = reduced(weight.defined() ? loss * weight : loss, reduction);
   return record(
-      total.detach() / rows, "DivBackward1", [rows](const Tensor& g) { return g / rows; }, total);
+      out.detach(), node, [](const Tensor& g) { return g; }, out);
 }
 
 }  // namespace
 
-Tensor cross_entropy(const Tensor& input, const Tensor& target, CrossEntropyOptions options) {
-  const double share = options.label_smoothing;
-  if (!(share >= 0 && share <= 1)) {
-    throw Error("cross_entropy: label_smoothing must be between 0 and 1, got " +
-                detail::number(share));
-  }
-  if (is_floating_point(target.dtype()) && target.shape() == input.shape() && input.dim() > 0) {
-    return soft_cross_entropy(input, target, options);
-  }
-  const Classes at = classes_for("cross_entropy", input, target, options.weight, options.reduction,
-                                 options.ignore_index);
-  if (share == 0) return fused_cross_entropy(input, at);
-  const int dim = at.dim();
-  const Tensor log_p = log_softmax(input, dim);
-  Tensor even = masked_fill(-sum(weighted(log_p, options.weight, dim), dim),
-                            target == options.ignore_index, 0);
-  if (at.reduced) even = sum(even) / at.total;
-  return pick(log_p, at) * (1 - share) + even * (share / static_cast<double>(at.count()));
+// ---- distances ----------------------------------------------------------------------------------
+
+Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
+  return of_difference(
+      "mse_loss", "MseLossBackward0", input, target, reduction, [](auto d) { return d * d; },
+      [](const auto& g, const auto& d) { return g * 2 * d; });
 }
 
-double accuracy(const Tensor& logits, const Tensor& labels) {
-  if (logits.dim() != 2 || labels.shape() != Shape(logits.shape()[0])) {
-    throw ShapeError("accuracy: needs logits (N, C) and labels (N), got shapes " +
-                     logits.shape().str() + " and " + labels.shape().str());
+Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
+  check_pair("l1_loss", input, target);
+  ops::check_reduction("l1_loss", reduction);
+  return reduced(abs(input - target), reduction);
+}
+
+Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, SmoothL1LossOptions options) {
+  constexpr const char* op = "smooth_l1_loss";
+  constexpr const char* node = "SmoothL1LossBackward0";
+  if (options.beta == 0) {  // l1_loss, but PyTorch's slope at 0 is -1
+    return of_difference(
+        op, node, input, target, options.reduction, [](auto d) { return std::abs(d); },
+        [](const auto& g, const auto& d) { return g * (1 - 2 * (d <= 0)); });
   }
-  if (labels.dtype() != DType::int64) {
-    throw DTypeError(std::string("accuracy: labels must be int64, got ") + name(labels.dtype()));
+  check_positive(op, "beta", options.beta);
+  return huber(op, node, input, target, options.beta, 1 / options.beta, options.reduction);
+}
+
+Tensor huber_loss(const Tensor& input, const Tensor& target, HuberLossOptions options) {
+  check_positive("huber_loss", "delta", options.delta);
+  return huber("huber_loss", "HuberLossBackward0", input, target, options.delta, 1,
+               options.reduction);
+}
+
+// ---- probabilities ------------------------------------------------------------------------------
+
+Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, BCELossOptions options) {
+  constexpr const char* op = "binary_cross_entropy";
+  constexpr const char* node = "BinaryCrossEntropyBackward0";
+  check_pair(op, input, target);
+  ops::check_reduction(op, options.reduction);
+  check_stretches(op, "weight", options.weight, input);
+  const Tensor outside = logical_not((input >= 0) * (input <= 1));  // NaN is outside, too
+  if (sum(outside).item<std::int64_t>() > 0) {
+    const std::int64_t at = argmax(outside.to(int64)).item<std::int64_t>();
+    throw Error(std::string(op) + ": " +
+                detail::number(input.detach().reshape({-1}).select(0, at).item<double>()) +
+                " in the input of shape " + input.shape().str() +
+                " is outside [0, 1]. For logits there is binary_cross_entropy_with_logits.");
   }
-  if (labels.numel() == 0) {
-    throw ShapeError("accuracy: there are no rows in logits of shape " + logits.shape().str());
+  const auto loss = [&](Reduction reduction) {
+    return pairwise(
+        op, node, input, target, reduction,
+        [](auto x, auto t) { return (t - 1) * clamp(log1p(-x), -100) - t * clamp(log(x), -100); },
+        [](const auto& g, const auto& x, const auto& t) {
+          return g * (x - t) / clamp((1 - x) * x, 1e-12f);  // PyTorch's least, too, is a float
+        },
+        [](const auto& g, const auto& x, const auto&) {
+          return g * (clamp(log1p(-x), -100) - clamp(log(x), -100));
+        });
+  };
+  if (!options.weight.defined()) return loss(options.reduction);
+  return weighted(node, loss(Reduction::none), options.weight, options.reduction);
+}
+
+Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target,
+                                        BCEWithLogitsLossOptions options) {
+  constexpr const char* op = "binary_cross_entropy_with_logits";
+  constexpr const char* node = "BinaryCrossEntropyWithLogitsBackward0";
+  check_pair(op, input, target);
+  ops::check_reduction(op, options.reduction);
+  check_stretches(op, "weight", options.weight, input);
+  check_stretches(op, "pos_weight", options.pos_weight, input);
+  const auto loss = [&](Reduction reduction) {
+    return pairwise(
+        op, node, input, target, reduction,
+        [](auto x, auto t) {  // neither overflows nor cancels
+          return (x < 0 ? -x * t : x * (1 - t)) + log1p(kernels::exp(-std::abs(x)));
+        },
+        [](const auto& g, const auto& x, const auto& t) { return g * (sigmoid(x) - t); },
+        [](const auto& g, const auto& x, const auto&) { return -g * x; });
+  };
+  if (!options.weight.defined() && !options.pos_weight.defined()) return loss(options.reduction);
+  Tensor each = loss(Reduction::none);
+  if (options.pos_weight.defined()) {
+    each = each - (options.pos_weight - 1) * target * logsigmoid(input);
   }
-  const Tensor hits = argmax(logits.detach(), 1) == labels;
-  return static_cast<double>(sum(hits).item<std::int64_t>()) / static_cast<double>(labels.numel());
+  return weighted(node, each, options.weight, options.reduction);
+}
+
+Tensor kl_div(const Tensor& input, const Tensor& target, KLDivLossOptions options) {
+  check_pair("kl_div", input, target);
+  const Reduction reduction = options.reduction;
+  if (reduction == Reduction::batchmean && input.dim() == 0) {
+    throw ShapeError("kl_div: batchmean needs a batch, got shape ()");
+  }
+  const Tensor loss = options.log_target
+                          ? exp(target) * (target - input)
+                          : ops::times(target, log(target)) - target * input;  // 0 log 0 is 0
+  const Tensor out = reduced(loss, reduction);
+  return reduction == Reduction::batchmean ? out / input.size(0) : out;
 }
 
 }  // namespace xgrad

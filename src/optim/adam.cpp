@@ -2,12 +2,10 @@
 
 #include <cmath>
 
-#include "detail/dispatch.hpp"
-#include "kernels/optim.hpp"
+#include "optim/update.hpp"
 
 namespace xgrad::optim {
 
-Adam::~Adam() = default;
 Adam::Adam(const char* name, bool decoupled, const std::vector<AdamGroup>& groups,
            AdamOptions options)
     : Optimizer(name, {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"}),
@@ -27,41 +25,34 @@ AdamW::AdamW(const std::vector<Tensor>& params, AdamOptions options)
 
 void Adam::add_param_group(const AdamGroup& group) {
   const double decay = defaults_.weight_decay.value_or(decoupled_ ? 0.01 : 0.0);
-  const AdamOptions own{.lr = group.lr.value_or(defaults_.lr),
-                        .betas = group.betas.value_or(defaults_.betas),
-                        .eps = group.eps.value_or(defaults_.eps),
-                        .weight_decay = group.weight_decay.value_or(decay),
-                        .amsgrad = group.amsgrad.value_or(defaults_.amsgrad),
-                        .maximize = group.maximize.value_or(defaults_.maximize)};
-  check("lr", own.lr, 0, INFINITY);
-  check("betas[0]", own.betas.first, 0, 1);
-  check("betas[1]", own.betas.second, 0, 1);
-  check("eps", own.eps, 0, INFINITY);
-  check("weight_decay", *own.weight_decay, 0, INFINITY);
-  add_group(group.params, own.lr);
+  const auto [beta1, beta2] = group.betas.value_or(defaults_.betas);
+  const AdamOptions own{
+      .lr = setting("lr", group.lr, defaults_.lr),
+      .betas = {setting("betas[0]", beta1, {}, 1), setting("betas[1]", beta2, {}, 1)},
+      .eps = setting("eps", group.eps, defaults_.eps),
+      .weight_decay = setting("weight_decay", group.weight_decay, decay),
+      .amsgrad = group.amsgrad.value_or(defaults_.amsgrad),
+      .maximize = group.maximize.value_or(defaults_.maximize)};
+  add_group(group.params, own.lr, beta1);
   options_.push_back(own);
 }
 
-void Adam::update(Slot& slot, const Tensor& grad, std::size_t group, double lr) {
+void Adam::update(Slot& slot, const Tensor& grad, std::size_t group, double lr, double beta1) {
   const AdamOptions& own = options_[group];
   const auto steps = static_cast<double>(slot.step);
-  const kernels::AdamStep step{.beta1 = own.betas.first,
-                               .beta2 = own.betas.second,
+  const double beta2 = own.betas.second;
+  const kernels::AdamStep step{.beta1 = beta1,
+                               .beta2 = beta2,
                                .eps = own.eps,
-                               .rate = lr / (1 - std::pow(own.betas.first, steps)),
-                               .root_scale = 1 / std::sqrt(1 - std::pow(own.betas.second, steps)),
+                               .rate = lr / (1 - std::pow(beta1, steps)),
+                               .root_scale = 1 / std::sqrt(1 - std::pow(beta2, steps)),
                                .weight_decay = decoupled_ ? 0 : *own.weight_decay,
                                .keep = decoupled_ ? 1 - lr * *own.weight_decay : 1,
+                               .amsgrad = own.amsgrad,
                                .maximize = own.maximize};
-  for (std::size_t i = 0; i < (own.amsgrad ? 3U : 2U); ++i) {
-    if (!slot.state[i].defined()) slot.state[i] = zeros_like(slot.param);
-  }
-  detail::dispatch_floating(slot.param.dtype(), [&](auto t) {
-    using T = decltype(t);
-    kernels::adam(slot.param.numel(), step, grad.data<T>().data(), slot.param.mut<T>().data(),
-                  slot.state[0].mut<T>().data(), slot.state[1].mut<T>().data(),
-                  own.amsgrad ? slot.state[2].mut<T>().data() : nullptr);
-  });
+  for (std::size_t i = 0; i < (own.amsgrad ? 3U : 2U); ++i)
+    detail::begin(slot.state[i], slot.param);
+  detail::update(step, slot.param, grad, slot.state);
 }
 
 }  // namespace xgrad::optim

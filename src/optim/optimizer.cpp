@@ -1,11 +1,10 @@
 #include "xgrad/optim/optimizer.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
+#include "optim/check.hpp"
 #include "xgrad/autograd.hpp"
-#include "xgrad/error.hpp"
 #include "xgrad/ops.hpp"
 
 namespace xgrad::optim {
@@ -16,19 +15,14 @@ std::string described(std::size_t index, const Tensor& param) {
   return "parameter " + std::to_string(index) + " of shape " + param.shape().str();
 }
 
-/// The shortest text that reads back as the same number: "1e-08".
-std::string text(double value) {
-  char buffer[32];
-  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
-}
-
 }  // namespace
 
 Optimizer::~Optimizer() = default;
 Optimizer::Optimizer(const char* name, std::vector<const char*> state_names)
     : name_(name), state_names_(std::move(state_names)) {}
 
-void Optimizer::add_group(const std::vector<Tensor>& params, double lr) {
+void Optimizer::add_group(const std::vector<Tensor>& params, double lr,
+                          std::optional<double> momentum) {
   const std::string op = name_;
   if (params.empty()) {
     throw Error(op + ": the list of parameters is empty. Were the layers registered before?");
@@ -37,7 +31,7 @@ void Optimizer::add_group(const std::vector<Tensor>& params, double lr) {
   for (const Group& group : groups_) {
     for (const Slot& slot : group.slots) known.push_back(&slot.param);
   }
-  Group group{.slots = {}, .lr = lr};
+  Group group{.slots = {}, .lr = lr, .momentum = momentum};
   for (const Tensor& param : params) {
     if (!param.defined()) {
       throw Error(op + ": parameter " + std::to_string(known.size()) + " is undefined");
@@ -57,10 +51,17 @@ void Optimizer::add_group(const std::vector<Tensor>& params, double lr) {
   groups_.push_back(std::move(group));
 }
 
-void Optimizer::check(const char* setting, double value, double low, double high) const {
-  if (value >= low && value < high) return;
-  throw Error(std::string(name_) + ": " + setting + " must be at least " + text(low) +
-              (std::isinf(high) ? "" : " and below " + text(high)) + ", got " + text(value));
+double Optimizer::setting(const char* name, std::optional<double> own,
+                          std::optional<double> fallback, std::optional<double> below) const {
+  if (!own) own = fallback;
+  if (!own) {
+    throw Error(std::string(name_) + ": " + name +
+                " is required, in the options or in every group");
+  }
+  const std::string range =
+      below ? "at least 0 and below " + xgrad::detail::number(*below) : "finite and at least 0";
+  detail::require(*own >= 0 && *own < below.value_or(INFINITY), name_, name, range.c_str(), *own);
+  return *own;
 }
 
 void Optimizer::step() {
@@ -79,7 +80,7 @@ void Optimizer::step() {
     for (Slot& slot : groups_[g].slots) {
       if (!slot.param.has_grad()) continue;
       ++slot.step;
-      update(slot, slot.param.grad(), g, groups_[g].lr);
+      update(slot, slot.param.grad(), g, groups_[g].lr, groups_[g].momentum.value_or(0));
     }
   }
 }
@@ -98,22 +99,24 @@ void Optimizer::zero_grad(bool set_to_none) {
   }
 }
 
-double Optimizer::lr(std::size_t group) const {
-  if (group >= groups_.size()) {
-    throw IndexError(std::string(name_) + ": no group " + std::to_string(group) + " among " +
+const Optimizer::Group& Optimizer::group(std::size_t index) const {
+  if (index >= groups_.size()) {
+    throw IndexError(std::string(name_) + ": no group " + std::to_string(index) + " among " +
                      std::to_string(groups_.size()));
   }
-  return groups_[group].lr;
+  return groups_[index];
 }
+
+double Optimizer::lr(std::size_t index) const { return group(index).lr; }
+std::optional<double> Optimizer::momentum(std::size_t index) const { return group(index).momentum; }
 
 void Optimizer::set_lr(double lr) {
   for (std::size_t g = 0; g < groups_.size(); ++g) set_lr(g, lr);
 }
 
-void Optimizer::set_lr(std::size_t group, double rate) {
-  check("lr", rate, 0, INFINITY);
-  lr(group);
-  groups_[group].lr = rate;
+void Optimizer::set_lr(std::size_t index, double lr) {
+  group(index);
+  groups_[index].lr = setting("lr", lr, {});
 }
 
 template <class F>
@@ -150,11 +153,14 @@ StateDict Optimizer::state_dict() const {
 }
 
 void Optimizer::load_state_dict(const StateDict& dict) {
-  const std::string op = std::string(name_) + ": load_state_dict: ";
+  const std::string call = std::string(name_) + ": load_state_dict", op = call + ": ";
   std::vector<bool> used(dict.size());
+  bool stepped = false;
   std::vector<Group> groups = groups_;
   each_entry(groups, [&](const std::string& key, Tensor& value, const Tensor& like) {
     const auto at = std::find_if(dict.begin(), dict.end(), [&](auto& e) { return e.first == key; });
+    const bool is_step = key.ends_with(".step");
+    if (is_step) stepped = at != dict.end();
     if (at == dict.end()) {
       if (key.ends_with(".lr")) throw Error(op + key + " is missing");
       value = {};
@@ -164,6 +170,12 @@ void Optimizer::load_state_dict(const StateDict& dict) {
     if (found.dtype() != like.dtype() || found.shape() != like.shape()) {
       throw Error(op + key + " is " + name(found.dtype()) + " " + found.shape().str() +
                   ", expected " + name(like.dtype()) + " " + like.shape().str());
+    }
+    if (key.starts_with("state.") && !stepped) throw Error(op + key + " comes without its step");
+    if (is_step || key.ends_with("lr")) {
+      const double number = found.item<double>();
+      detail::require(number >= (is_step ? 1 : 0) && std::isfinite(number), call, key,
+                      is_step ? "at least 1" : "finite and at least 0", number);
     }
     used[static_cast<std::size_t>(at - dict.begin())] = true;
     value = found.clone();

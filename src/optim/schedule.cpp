@@ -1,92 +1,113 @@
 #include "xgrad/optim/schedule.hpp"
 
+#include <algorithm>
 #include <cmath>
-#include <numbers>
 
-#include "xgrad/error.hpp"
+#include "optim/check.hpp"
+
+/// What all schedules share, and those that are more than a formula.
 
 namespace xgrad::optim {
+
+using detail::require;
 
 LRScheduler::~LRScheduler() = default;
 LRScheduler::LRScheduler(Optimizer& optimizer) : optimizer_(optimizer) {}
 
+double LRScheduler::rate(const ScheduleAt& at) const { return at.lr; }
+std::optional<double> LRScheduler::momentum(const ScheduleAt&) const { return std::nullopt; }
+
+void LRScheduler::set(std::size_t group, double lr, double base_lr, std::int64_t epoch) {
+  auto& settings = optimizer_.groups_[group];
+  if (epoch >= 0) {
+    if (const auto m = momentum({epoch, group, lr, base_lr})) settings.momentum = m;
+  }
+  settings.initial_lr = base_lr;
+  settings.lr = lr;
+}
+
+void LRScheduler::advance(std::int64_t epoch) {
+  std::vector<ScheduleAt> next;
+  for (const auto& group : optimizer_.groups_) {
+    next.push_back({epoch, next.size(), group.lr, group.initial_lr.value_or(group.lr)});
+    next.back().lr = rate(next.back());
+  }
+  for (const ScheduleAt& at : next) set(at.group, at.lr, at.base_lr, epoch);
+}
+
 void LRScheduler::step() {
+  advance(last_epoch_ + 1);
   ++last_epoch_;
   last_lr_.clear();
-  for (auto& group : optimizer_.groups_) {
-    if (!group.initial_lr) group.initial_lr = group.lr;
-    group.lr = next(last_lr_.size(), group.lr, *group.initial_lr);
-    last_lr_.push_back(group.lr);
-  }
+  for (const auto& group : optimizer_.groups_) last_lr_.push_back(group.lr);
+}
+
+/// Epoch 0 again, from the rates of the beginning.
+void LRScheduler::restart() {
+  for (auto& group : optimizer_.groups_) group.lr = group.initial_lr.value_or(group.lr);
+  last_epoch_ = -1;
+  step();
 }
 
 StateDict LRScheduler::state_dict() const {
-  std::vector<double> base_lrs;
+  std::vector<double> base_lrs, last_lr = last_lr_;
   for (const auto& group : optimizer_.groups_) {
     base_lrs.push_back(group.initial_lr.value_or(group.lr));
+    if (last_lr.size() < base_lrs.size()) last_lr.push_back(group.lr);  // it joined later
   }
-  return {{"last_epoch", tensor(last_epoch_)},
-          {"base_lrs", tensor(base_lrs, {.dtype = float64})},
-          {"last_lr", tensor(last_lr_, {.dtype = float64})}};
+  StateDict dict{{"last_epoch", tensor(last_epoch_)},
+                 {"base_lrs", tensor(base_lrs, {.dtype = float64})},
+                 {"last_lr", tensor(last_lr, {.dtype = float64})}};
+  for (const auto& [name, value] : counters_) {
+    dict.emplace_back(name, tensor(*value, {.dtype = float64}));
+  }
+  std::size_t index = 0;
+  for (const LRScheduler* part : parts_) {
+    const std::string prefix = std::to_string(index++) + ".";
+    for (auto& [name, value] : part->state_dict()) dict.emplace_back(prefix + name, value);
+  }
+  return dict;
 }
 
 void LRScheduler::load_state_dict(const StateDict& dict) {
-  const auto values = [&](const char* key, DType dtype, const Shape& shape) {
+  load(dict, "", true);
+  load(dict, "", false);
+}
+
+void LRScheduler::load(const StateDict& dict, const std::string& prefix, bool check_only) {
+  const auto values = [&](const char* key, DType dtype, const Shape& shape, double least) {
     for (const auto& [name, value] : dict) {
-      if (name == key && value.dtype() == dtype && value.shape() == shape) {
-        return value.to_vector<double>();
+      if (name != prefix + key || value.dtype() != dtype || value.shape() != shape) continue;
+      const std::vector<double> numbers = value.to_vector<double>();
+      for (double v : numbers) {
+        require(v >= least && (least < 0 || std::isfinite(v)), "load_state_dict", name,
+                ("at least " + xgrad::detail::number(least)).c_str(), v);
       }
+      return numbers;
     }
-    throw Error(std::string("load_state_dict: no ") + key + " of " + xgrad::name(dtype) + " " +
+    throw Error("load_state_dict: no " + prefix + key + " of " + xgrad::name(dtype) + " " +
                 shape.str() + " for a schedule of " + std::to_string(optimizer_.group_count()) +
                 " groups");
   };
   const Shape groups(optimizer_.group_count());
-  const double epoch = values("last_epoch", int64, {})[0];
-  const std::vector<double> base_lrs = values("base_lrs", float64, groups);
-  last_lr_ = values("last_lr", float64, groups);
+  const double epoch = values("last_epoch", int64, {}, prefix.empty() ? 0 : -1)[0];
+  const std::vector<double> base_lrs = values("base_lrs", float64, groups, 0);
+  const std::vector<double> last_lr = values("last_lr", float64, groups, 0);
+  for (const auto& [name, value] : counters_) {
+    const double number = values(name, float64, {}, -INFINITY)[0];
+    if (!check_only) *value = number;
+  }
+  std::size_t index = 0;
+  for (LRScheduler* part : parts_) {
+    part->load(dict, prefix + std::to_string(index++) + ".", check_only);
+  }
+  if (check_only) return;
+  last_lr_ = last_lr;
   last_epoch_ = static_cast<std::int64_t>(epoch);
-  for (std::size_t g = 0; g < last_lr_.size(); ++g) {
-    optimizer_.groups_[g].initial_lr = base_lrs[g];
-    optimizer_.groups_[g].lr = last_lr_[g];
-  }
+  for (std::size_t g = 0; g < last_lr.size(); ++g) set(g, last_lr[g], base_lrs[g], last_epoch_);
 }
 
-StepLR::StepLR(Optimizer& optimizer, StepLROptions options)
-    : LRScheduler(optimizer), options_(options) {
-  if (options.step_size < 1) {
-    throw Error("StepLR: step_size must be at least 1, got " + std::to_string(options.step_size));
-  }
-  step();
-}
-
-double StepLR::next(std::size_t, double lr, double) const {
-  return last_epoch() > 0 && last_epoch() % options_.step_size == 0 ? lr * options_.gamma : lr;
-}
-
-CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, CosineAnnealingLROptions options)
-    : LRScheduler(optimizer), options_(options) {
-  if (options.T_max < 1) {
-    throw Error("CosineAnnealingLR: T_max must be at least 1, got " +
-                std::to_string(options.T_max));
-  }
-  step();
-}
-
-double CosineAnnealingLR::next(std::size_t, double lr, double base_lr) const {
-  const auto height = [this](std::int64_t epoch) {
-    return 1 + std::cos(std::numbers::pi * static_cast<double>(epoch) /
-                        static_cast<double>(options_.T_max));
-  };
-  const auto [T_max, eta_min] = options_;
-  if (last_epoch() == 0) return lr;
-  // The ratio below is 0 / 0 just after the lowest point.
-  if ((last_epoch() - 1 - T_max) % (2 * T_max) == 0) {
-    return lr +
-           (base_lr - eta_min) * (1 - std::cos(std::numbers::pi / static_cast<double>(T_max))) / 2;
-  }
-  return height(last_epoch()) / height(last_epoch() - 1) * (lr - eta_min) + eta_min;
-}
+// ---- LambdaLR -----------------------------------------------------------------------------------
 
 LambdaLR::~LambdaLR() = default;
 void LambdaLR::check_and_step() {
@@ -98,10 +119,97 @@ void LambdaLR::check_and_step() {
   step();
 }
 
-double LambdaLR::next(std::size_t group, double lr, double base_lr) const {
-  if (factors_.size() == 1) return base_lr * factors_[0]->at(static_cast<int>(last_epoch()));
-  if (group >= factors_.size()) return lr;  // a group that joined later
-  return base_lr * factors_[group]->at(static_cast<int>(last_epoch()));
+double LambdaLR::rate(const ScheduleAt& at) const {
+  if (factors_.size() > 1 && at.group >= factors_.size()) return at.lr;  // it joined later
+  const double factor =
+      factors_[factors_.size() == 1 ? 0 : at.group]->at(static_cast<int>(at.epoch));
+  require(factor >= 0, "LambdaLR", "the factor at epoch " + std::to_string(at.epoch), "at least 0",
+          factor);
+  return at.base_lr * factor;
+}
+
+// ---- SequentialLR -------------------------------------------------------------------------------
+
+SequentialLR::SequentialLR(Optimizer& optimizer, SequentialLROptions options)
+    : LRScheduler(optimizer), milestones_(std::move(options.milestones)) {
+  parts_ = std::move(options.schedulers);
+  if (parts_.empty() || parts_.size() != milestones_.size() + 1) {
+    throw Error("SequentialLR: " + std::to_string(parts_.size()) +
+                " schedulers need one milestone fewer, got " + std::to_string(milestones_.size()));
+  }
+  detail::check_rising("SequentialLR", milestones_, 1);
+  for (const LRScheduler* part : parts_) {
+    if (!part || &part->optimizer_ != &optimizer) {
+      throw Error("SequentialLR: every scheduler must be of the same optimizer");
+    }
+  }
+  for (LRScheduler* part : parts_) part->last_epoch_ = -1;
+  step();
+}
+
+void SequentialLR::advance(std::int64_t epoch) {
+  const auto next = std::upper_bound(milestones_.begin(), milestones_.end(), epoch);
+  LRScheduler& part = *parts_[static_cast<std::size_t>(next - milestones_.begin())];
+  if (epoch == 0 || (next != milestones_.begin() && next[-1] == epoch)) {
+    part.restart();
+  } else {
+    part.step();
+  }
+}
+
+// ---- ReduceLROnPlateau --------------------------------------------------------------------------
+
+ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer, ReduceLROnPlateauOptions options)
+    : LRScheduler(optimizer),
+      options_(std::move(options)),
+      best_(options_.mode == "max" ? -INFINITY : INFINITY) {
+  const char* op = "ReduceLROnPlateau";
+  const ReduceLROnPlateauOptions& o = options_;
+  detail::check_choice(op, "mode", o.mode, "min", "max");
+  detail::check_choice(op, "threshold_mode", o.threshold_mode, "rel", "abs");
+  require(o.factor >= 0 && o.factor < 1, op, "factor", "in [0, 1)", o.factor);
+  require(o.patience >= 0, op, "patience", "at least 0", static_cast<double>(o.patience));
+  require(o.cooldown >= 0, op, "cooldown", "at least 0", static_cast<double>(o.cooldown));
+  require(o.threshold >= 0, op, "threshold", "at least 0", o.threshold);
+  require(o.eps >= 0, op, "eps", "at least 0", o.eps);
+  detail::check_per_group(op, "min_lr", o.min_lr, optimizer, INFINITY);
+  counters_ = {{"best", &best_},
+               {"num_bad_epochs", &num_bad_epochs_},
+               {"cooldown_counter", &cooldown_counter_}};
+  LRScheduler::step();
+}
+
+void ReduceLROnPlateau::step(double metric) {
+  metric_ = metric;
+  LRScheduler::step();
+  metric_.reset();
+}
+
+void ReduceLROnPlateau::advance(std::int64_t epoch) {
+  if (epoch == 0) return;
+  if (!metric_) throw Error("ReduceLROnPlateau: step needs the metric: step(loss)");
+  const bool relative = options_.threshold_mode == "rel";
+  const double sign = options_.mode == "max" ? 1 : -1;
+  const double bar =
+      relative ? best_ * (1 + sign * options_.threshold) : best_ + sign * options_.threshold;
+  if (sign * *metric_ > sign * bar) {
+    best_ = *metric_;
+    num_bad_epochs_ = 0;
+  } else {
+    ++num_bad_epochs_;
+  }
+  if (cooldown_counter_ > 0) {
+    --cooldown_counter_;
+    num_bad_epochs_ = 0;
+  }
+  if (num_bad_epochs_ <= static_cast<double>(options_.patience)) return;
+  cooldown_counter_ = static_cast<double>(options_.cooldown);
+  num_bad_epochs_ = 0;
+  for (std::size_t g = 0; g < optimizer_.group_count(); ++g) {
+    const double lr = optimizer_.lr(g);
+    const double lower = std::max(lr * options_.factor, options_.min_lr[g]);
+    if (lr - lower > options_.eps) optimizer_.set_lr(g, lower);
+  }
 }
 
 }  // namespace xgrad::optim

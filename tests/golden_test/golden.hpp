@@ -133,6 +133,8 @@ void run_norm_default(Case& c);
 xg::PrintChanges print_changes(const Json& options);
 void run_optimizer(Case& c);
 void run_scheduler(Case& c);
+void run_clip_grad_norm(Case& c);
+void run_clip_grad_value(Case& c);
 /// An optimizer over one group.
 std::unique_ptr<xg::optim::Optimizer> make_optimizer(const std::string& name, const Json& hyper,
                                                      std::vector<xg::Tensor> params);

@@ -31,6 +31,8 @@ const Kind kinds[] = {
     {"norm_default", run_norm_default},
     {"optimizer", run_optimizer, "optimizer"},
     {"scheduler", run_scheduler, "scheduler"},
+    {"clip_grad_norm", run_clip_grad_norm},
+    {"clip_grad_value", run_clip_grad_value},
 };
 
 const char help[] =

@@ -324,6 +324,30 @@ const std::vector<Op>& op_table() {
                                 .ignore_index = whole(a, "ignore_index"),
                                 .label_smoothing = real(a, "label_smoothing")})};
        }},
+      {"l1_loss",
+       [](In in, Attrs a) -> Outputs { return {l1_loss(in[0], in[1], reduction(a))}; }},
+      {"smooth_l1_loss",
+       [](In in, Attrs a) -> Outputs {
+         return {smooth_l1_loss(in[0], in[1], {reduction(a), real(a, "beta")})};
+       }},
+      {"huber_loss",
+       [](In in, Attrs a) -> Outputs {
+         return {huber_loss(in[0], in[1], {reduction(a), real(a, "delta")})};
+       }},
+      {"bce",
+       [](In in, Attrs a) -> Outputs {
+         return {binary_cross_entropy(in[0], in[1], {in.optional("weight"), reduction(a)})};
+       }},
+      {"bce_with_logits",
+       [](In in, Attrs a) -> Outputs {
+         return {binary_cross_entropy_with_logits(
+             in[0], in[1],
+             {in.optional("weight"), reduction(a), in.optional("pos_weight")})};
+       }},
+      {"kl_div",
+       [](In in, Attrs a) -> Outputs {
+         return {kl_div(in[0], in[1], {reduction(a), flag(a, "log_target")})};
+       }},
       {"nll_loss",
        [](In in, Attrs a) -> Outputs {
          return {nll_loss(in[0], in[1],

@@ -14,38 +14,58 @@ class Loss : public Module {
   Tensor operator()(const Tensor& input, const Tensor& target);
 };
 
-/// `CrossEntropyLoss({.label_smoothing = 0.1})`; a class weight becomes the buffer "weight".
-class CrossEntropyLoss : public Loss {
+/// f(input, target, options) as a module; weights among the options become buffers.
+template <class Options, auto f>
+class LossOf : public Loss {
  public:
-  explicit CrossEntropyLoss(CrossEntropyOptions options = {});
+  explicit LossOf(Options options = {}) : options_(std::move(options)) {
+    if constexpr (requires { options_.weight; }) register_buffer("weight", options_.weight);
+    if constexpr (requires { options_.pos_weight; }) {
+      register_buffer("pos_weight", options_.pos_weight);
+    }
+  }
   using Loss::forward;
-  Tensor forward(const Tensor& input, const Tensor& target) override;
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    return f(input, target, options_);
+  }
 
  private:
-  CrossEntropyOptions options_;
+  Options options_;
 };
 
-class NLLLoss : public Loss {
- public:
-  explicit NLLLoss(NllLossOptions options = {});
-  using Loss::forward;
-  Tensor forward(const Tensor& input, const Tensor& target) override;
-
- private:
-  NllLossOptions options_;
-};
-
-struct MSELossOptions {
+/// `MSELoss({.reduction = Reduction::sum})`
+struct ReductionOptions {
   Reduction reduction = Reduction::mean;
+  operator Reduction() const { return reduction; }
 };
-class MSELoss : public Loss {
- public:
-  explicit MSELoss(MSELossOptions options = {}) : options_(options) {}
-  using Loss::forward;
-  Tensor forward(const Tensor& input, const Tensor& target) override;
 
- private:
-  MSELossOptions options_;
+struct L1Loss : LossOf<ReductionOptions, l1_loss> {
+  using LossOf::LossOf;
+};
+struct MSELoss : LossOf<ReductionOptions, mse_loss> {
+  using LossOf::LossOf;
+};
+struct SmoothL1Loss : LossOf<SmoothL1LossOptions, smooth_l1_loss> {
+  using LossOf::LossOf;
+};
+struct HuberLoss : LossOf<HuberLossOptions, huber_loss> {
+  using LossOf::LossOf;
+};
+struct BCELoss : LossOf<BCELossOptions, binary_cross_entropy> {
+  using LossOf::LossOf;
+};
+struct BCEWithLogitsLoss : LossOf<BCEWithLogitsLossOptions, binary_cross_entropy_with_logits> {
+  using LossOf::LossOf;
+};
+struct KLDivLoss : LossOf<KLDivLossOptions, kl_div> {
+  using LossOf::LossOf;
+};
+struct NLLLoss : LossOf<NllLossOptions, nll_loss> {
+  using LossOf::LossOf;
+};
+/// `CrossEntropyLoss({.label_smoothing = 0.1})`
+struct CrossEntropyLoss : LossOf<CrossEntropyOptions, cross_entropy> {
+  using LossOf::LossOf;
 };
 
 }  // namespace xgrad::nn

@@ -28,7 +28,6 @@ class Adam : public Optimizer {
  public:
   explicit Adam(const std::vector<Tensor>& params, AdamOptions options = {});
   explicit Adam(const std::vector<AdamGroup>& groups, AdamOptions options = {});
-  ~Adam() override;
   /// Parameters that join later; the state of the others is kept.
   void add_param_group(const AdamGroup& group);
 
@@ -36,7 +35,7 @@ class Adam : public Optimizer {
   Adam(const char* name, bool decoupled, const std::vector<AdamGroup>& groups, AdamOptions options);
 
  private:
-  void update(Slot& slot, const Tensor& grad, std::size_t group, double lr) override;
+  void update(Slot& slot, const Tensor& grad, std::size_t group, double lr, double beta1) override;
   AdamOptions defaults_;
   std::vector<AdamOptions> options_;  // of each group
   bool decoupled_;

@@ -29,11 +29,13 @@ class Optimizer {
   /// Sets it for every group, or for one.
   void set_lr(double lr);
   void set_lr(std::size_t group, double lr);
+  /// Momentum of a group, the first beta of Adam; std::nullopt where the optimizer knows none.
+  std::optional<double> momentum(std::size_t group = 0) const;
 
   /// Everything needed to go on later: "state.0.exp_avg" (parameters are numbered through all
   /// groups), "state.0.step", "param_groups.0.lr" ... Copies.
   StateDict state_dict() const;
-  /// Throws Error, with nothing changed, unless the entries fit the parameters.
+  /// Throws Error, with nothing changed, unless the entries fit the parameters and are in range.
   void load_state_dict(const StateDict& state);
 
  protected:
@@ -44,12 +46,17 @@ class Optimizer {
   };
   Optimizer(const char* name, std::vector<const char*> state_names);
 
-  /// Appends a group; `lr` and the other settings have been checked.
-  void add_group(const std::vector<Tensor>& params, double lr);
-  /// Throws Error unless low <= value < high.
-  void check(const char* setting, double value, double low, double high) const;
-  /// One update of one parameter, under NoGrad; slot.step already counts it.
-  virtual void update(Slot& slot, const Tensor& grad, std::size_t group, double lr) = 0;
+  /// Appends a group; the settings have been checked.
+  void add_group(const std::vector<Tensor>& params, double lr,
+                 std::optional<double> momentum = std::nullopt);
+  /// The group's own setting, else that of the options. Throws Error unless 0 <= setting < below,
+  /// which is infinity where none is given.
+  double setting(const char* name, std::optional<double> own, std::optional<double> fallback,
+                 std::optional<double> below = std::nullopt) const;
+  /// One update of one parameter, under NoGrad; slot.step already counts it. `momentum` is that of
+  /// add_group, or what a schedule made of it.
+  virtual void update(Slot& slot, const Tensor& grad, std::size_t group, double lr,
+                      double momentum) = 0;
 
   const char* name_;
 
@@ -58,8 +65,10 @@ class Optimizer {
   struct Group {
     std::vector<Slot> slots;
     double lr = 0;
+    std::optional<double> momentum = std::nullopt;
     std::optional<double> initial_lr = std::nullopt;  // the rate when the first schedule came
   };
+  const Group& group(std::size_t index) const;
 
   /// Calls f(key, value, like) for all there is to save. `value` is undefined where there is
   /// nothing; what f makes of it, of the type and shape of `like`, goes back into the groups.

@@ -26,12 +26,12 @@ class SGD final : public Optimizer {
  public:
   explicit SGD(const std::vector<Tensor>& params, SGDOptions options = {});
   explicit SGD(const std::vector<SGDGroup>& groups, SGDOptions options = {});
-  ~SGD() override;
   /// Parameters that join later; the state of the others is kept.
   void add_param_group(const SGDGroup& group);
 
  private:
-  void update(Slot& slot, const Tensor& grad, std::size_t group, double lr) override;
+  void update(Slot& slot, const Tensor& grad, std::size_t group, double lr,
+              double momentum) override;
   SGDOptions defaults_;
   std::vector<SGDOptions> options_;  // of each group
 };

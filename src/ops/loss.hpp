@@ -1,0 +1,10 @@
+#pragma once
+
+#include "xgrad/ops.hpp"
+
+namespace xgrad::ops {
+
+/// Throws Error for `batchmean`, which only kl_div knows.
+void check_reduction(const char* op, Reduction reduction);
+
+}  // namespace xgrad::ops

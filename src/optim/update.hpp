@@ -1,0 +1,27 @@
+#pragma once
+
+#include "detail/dispatch.hpp"
+#include "kernels/optim.hpp"
+#include "xgrad/tensor.hpp"
+
+namespace xgrad::optim::detail {
+
+/// One step of the parameter by the kernel of this kind of step, with its defined state.
+template <class Step>
+void update(const Step& step, Tensor& param, const Tensor& grad, std::vector<Tensor>& state) {
+  xgrad::detail::dispatch_floating(param.dtype(), [&](auto t) {
+    using T = decltype(t);
+    T* rows[3] = {};
+    for (std::size_t i = 0; i < state.size(); ++i) {
+      if (state[i].defined()) rows[i] = state[i].template mut<T>().data();
+    }
+    kernels::update(param.numel(), step, grad.data<T>().data(), param.mut<T>().data(), rows);
+  });
+}
+
+/// The state, filled with `value` where this is the first step.
+inline void begin(Tensor& state, const Tensor& param, double value = 0) {
+  if (!state.defined()) state = full_like(param, value);
+}
+
+}  // namespace xgrad::optim::detail
