@@ -50,7 +50,7 @@ Schedules sequence(optim::Optimizer& optimizer) {
 }  // namespace
 
 TEST(Schedule, AResumedScheduleIsNotLate) {
-  const Tensor p = parameter({1});
+  const Tensor p = parameter(1);
   const auto rates = [&](bool interrupted) {
     Values used;
     auto sgd = std::make_unique<optim::SGD>(std::vector{p}, optim::SGDOptions{.lr = 100});
@@ -71,7 +71,7 @@ TEST(Schedule, AResumedScheduleIsNotLate) {
 }
 
 TEST(Schedule, ChainsAndRespectsARateSetByHand) {
-  const Tensor p = parameter({1});
+  const Tensor p = parameter(1);
   optim::SGD sgd({p}, {.lr = 1});
   optim::StepLR half(sgd, {.step_size = 2, .gamma = 0.5});
   optim::StepLR tenth(sgd, {.step_size = 3, .gamma = 0.1});
@@ -89,8 +89,8 @@ TEST(Schedule, ChainsAndRespectsARateSetByHand) {
 }
 
 TEST(Schedule, LambdaTakesOneFunctionOrOnePerGroup) {
-  const Tensor p = parameter({1});
-  const Tensor q = parameter({2});
+  const Tensor p = parameter(1);
+  const Tensor q = parameter(2);
   optim::SGD sgd({{.params = {p}, .lr = 0.5}, {.params = {q}, .lr = 2}});
   optim::LambdaLR two(
       sgd, [](int epoch) { return 1.0 / (epoch + 1); }, [](int epoch) { return epoch + 1; });
