@@ -31,6 +31,7 @@ void check_part(const char* op, const char* what, const Tensor& part, const Shap
 /// The checks that all norms share, for a weight and a bias of this shape.
 void check_norm(const char* op, const Tensor& x, const Shape& shape, const Tensor& weight,
                 const Tensor& bias, double eps) {
+  detail::check_floating(op, x);
   check_part(op, "weight", weight, shape, x);
   check_part(op, "bias", bias, shape, x);
   if (eps >= 0) return;
@@ -78,7 +79,6 @@ void check_normalized_shape(const char* op, const Shape& shape, const Shape& x) 
 /// Both norms of rows: layer_norm is the one that subtracts the mean.
 Tensor norm_of_rows(const char* op, bool centered, const Tensor& x, const Shape& normalized_shape,
                     const Tensor& weight, const Tensor& bias, double eps) {
-  detail::check_floating(op, x);
   check_normalized_shape(op, normalized_shape, x.shape());
   check_norm(op, x, normalized_shape, weight, bias, eps);
 
@@ -150,7 +150,6 @@ namespace {
 
 Tensor norm_of_groups(const char* op, const char* node, const Tensor& x, std::int64_t groups,
                       const Tensor& weight, const Tensor& bias, double eps) {
-  detail::check_floating(op, x);
   const std::int64_t channels = x.shape()[1];
   check_norm(op, x, channels, weight, bias, eps);
   const std::int64_t inner = inner_size(x.shape());
@@ -167,9 +166,8 @@ Tensor norm_of_groups(const char* op, const char* node, const Tensor& x, std::in
 Tensor group_norm(const Tensor& x, std::int64_t num_groups, const Tensor& weight,
                   const Tensor& bias, double eps) {
   if (x.dim() < 2 || num_groups < 1 || x.size(1) % num_groups != 0) {
-    throw ShapeError(
-        "group_norm: needs x of shape (N, C, *) with a C that num_groups divides, got " +
-        x.shape().str() + " and num_groups=" + std::to_string(num_groups));
+    throw ShapeError("group_norm: needs x (N, C, *) with a C that num_groups divides, got " +
+                     x.shape().str() + " and num_groups=" + std::to_string(num_groups));
   }
   if (x.numel() == num_groups) {  // PyTorch's rule: beside others a lone value becomes 0
     throw ShapeError("group_norm: needs more than 1 value per group, got x of shape " +
@@ -180,10 +178,8 @@ Tensor group_norm(const Tensor& x, std::int64_t num_groups, const Tensor& weight
 
 Tensor instance_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
   if (x.dim() < 2 || inner_size(x.shape()) == 1) {
-    throw ShapeError(
-        "instance_norm: needs x of shape (N, C, *) with more than 1 value per channel, "
-        "got " +
-        x.shape().str());
+    throw ShapeError("instance_norm: needs x (N, C, *) with more than 1 value per channel, got " +
+                     x.shape().str());
   }
   return norm_of_groups("instance_norm", "ViewBackward0", x, x.size(1), weight, bias, eps);
 }
@@ -203,13 +199,6 @@ PerChannel numbers(const Tensor& x, std::int64_t channels, double otherwise) {
 template <class T>
 kernels::Channels<T> in_channels(const Tensor& x, const Tensor& g = {}) {
   return {x.shape()[0], x.shape()[1], inner_size(x.shape()), pointer<T>(x), pointer<T>(g)};
-}
-
-/// (C, 1, ...), which broadcasts against x of shape (N, C, *).
-Shape across(const Shape& x) {
-  Shape shape{x[1]};
-  while (shape.dim() < x.dim() - 1) shape.push_back(1);
-  return shape;
 }
 
 /// Mean and variance of a training batch; the running statistics move towards them.
@@ -241,7 +230,6 @@ void use_batch(const Tensor& x, double momentum, PerChannel& mean, PerChannel& v
 
 void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var,
                       const Tensor& weight, const Tensor& bias, const BatchNormOptions& options) {
-  detail::check_floating("batch_norm", x);
   if (x.dim() < 2) {
     throw ShapeError("batch_norm: needs x of shape (N, C, *), got " + x.shape().str());
   }
@@ -294,15 +282,17 @@ Tensor batch_norm(const Tensor& x, Tensor running_mean, Tensor running_var, cons
       y, "NativeBatchNormBackward0",
       [x = save(x), weight = save(weight), mean = std::move(mean), rstd = std::move(rstd), channels,
        training, eps](const Tensor& g, Needs needs) {
+        const auto to_tensor = [&](const PerChannel& v) { return tensor(v, {.dtype = g.dtype()}); };
         if (is_grad_enabled()) {
-          std::vector<std::int64_t> dims{0};  // all but that of the channels
-          for (int d = 2; d < g.shape().dim(); ++d) dims.push_back(d);
+          std::vector<std::int64_t> dims;  // all but that of the channels
+          Shape shape = g.shape();         // with 1 there
+          for (int d = 0; d < shape.dim(); ++d) {
+            if (d != 1) dims.push_back(d), shape[d] = 1;
+          }
           const auto forward = [&](const std::vector<Tensor>& in) {
-            const Shape shape = across(g.shape());
-            const TensorOptions like{.dtype = g.dtype()};
             const Tensor xhat = training ? standardized(in[0], dims, eps)
-                                         : (in[0] - tensor(mean, like).reshape(shape)) *
-                                               tensor(rstd, like).reshape(shape);
+                                         : (in[0] - to_tensor(mean).reshape(shape)) *
+                                               to_tensor(rstd).reshape(shape);
             return in[1].defined() ? xhat * in[1].reshape(shape) : xhat;
           };
           const std::vector<Tensor> by = composed(forward, g, {x, weight});
@@ -335,7 +325,6 @@ Tensor batch_norm(const Tensor& x, Tensor running_mean, Tensor running_var, cons
                                           nullptr, to);
           }
         });
-        const auto to_tensor = [&](const PerChannel& v) { return tensor(v, {.dtype = g.dtype()}); };
         return grads(dx, to_tensor(sum_g_xhat), to_tensor(sum_g));
       },
       x, weight, bias);
