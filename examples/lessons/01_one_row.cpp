@@ -11,7 +11,8 @@ int main() {
   const xg::Tensor mean = row.mean();
   const xg::Tensor var = (row - mean).pow(2).mean();
   std::cout << "mean " << mean << ", variance " << var << ", std " << var.sqrt() << "\n";
-  // The variance is the mean squared distance from the mean, and the square of the std.
+  // The variance is the mean squared distance from the mean, and the square of the std. "Unbiased"
+  // would divide by n - 1, which is what var does unless told otherwise.
   std::cout << "var(unbiased=False): " << row.var({.unbiased = false}) << "\n";
   std::cout << "std squared:         " << row.std({.unbiased = false}).square() << "\n\n";
 
@@ -22,9 +23,10 @@ int main() {
   std::cout << "By hand: " << by_hand.tolist().fixed(4) << "\n";
   std::cout << "LayerNorm: " << by_layer_norm.tolist().fixed(4) << "\n";
   std::cout << "Equal: " << xg::to_string(xg::allclose(by_hand, by_layer_norm)) << "\n";
-  // Whatever it was, the row now has mean 0 and std 1 (a little less: eps).
+  // Whatever it was, the row now has mean 0 and std 1 (a little less: eps). abs, because the sign
+  // of a rounding error around 0 is chance.
   std::cout << "mean " << by_layer_norm.mean().abs().tolist().fixed(4) << ", std "
-            << by_layer_norm.std(false).tolist().fixed(4) << "\n\n";
+            << by_layer_norm.std({.unbiased = false}).tolist().fixed(4) << "\n\n";
 
   // What eps is for: a flat row has variance 0, and 0 / 0 is not a number.
   const xg::Tensor flat = xg::tensor({5.0, 5.0, 5.0, 5.0});
@@ -32,5 +34,5 @@ int main() {
   const xg::Tensor flat_var = centred.square().mean();
   std::cout << "flat row without eps: " << centred / xg::sqrt(flat_var) << "\n";
   std::cout << "flat row with eps:    " << centred / xg::sqrt(flat_var + 1e-5) << "\n";
-  std::cout << "LayerNorm:            " << norm(flat).detach() << "\n";
+  std::cout << "LayerNorm:            " << norm(flat).tolist() << "\n";
 }

@@ -27,8 +27,9 @@ void print_activations(bool norm) {
   int layer = 0;
   for (xg::nn::Module& module : net) {
     x = module(x);
-    if (module.type_name() == "ReLU" && ++layer % 3 == 1) {
-      std::printf("  %.4f", x.std().item<double>());
+    // How far a unit's value differs between examples, on average over the units.
+    if (module.type_name() == "ReLU" && ++layer % 3 == 1) {  // layers 1, 4, 7, 10
+      std::printf("  %.4f", x.std({.dim = 0}).mean().item<double>());
     }
   }
   std::printf("\n");
@@ -59,7 +60,9 @@ void train(bool norm, std::uint64_t seed) {
 }
 
 int main() {
-  std::printf("Standard deviation of the activations after layer 1, 4, 7 and 10, untrained\n");
+  std::printf(
+      "Spread of a unit over 256 examples after layer 1, 4, 7 and 10, before training.\n"
+      "Where it is 0, all inputs have become one output.\n");
   print_activations(false);
   print_activations(true);
 

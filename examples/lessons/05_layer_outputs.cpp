@@ -13,6 +13,7 @@ int main() {
   const xg::Tensor out = layer(batch);
   std::cout << batch << "\n\n";
   std::cout << layer << "\n\n";
+  // grad_fn: the operation that made it, where the backward pass will start.
   std::cout << out << "\n";
   std::cout << batch.shape() << " -> " << out.shape() << "\n";
   // One row of outputs for each input, in order.
@@ -27,7 +28,7 @@ int main() {
   std::cout << linear_out << "\n";
   std::cout << "negative before ReLU: " << (linear_out < 0).sum().item<int>() << "\n";
   std::cout << "negative after ReLU:  " << (out < 0).sum().item<int>() << "\n";
-  std::cout << "zero after ReLU:      " << (out == 0).sum().item<int>() << "\n";
+  std::cout << "zeros in each row:    " << (out == 0).sum(-1).tolist() << "\n";
   const xg::Tensor thresholded = xg::where(linear_out > 0, linear_out, 0);
   std::cout << "ReLU is max(x, 0): " << xg::to_string(xg::equal(out, thresholded)) << "\n";
   // "Nonlinear": the sum of two results is not the result of the sum.
@@ -35,8 +36,9 @@ int main() {
   std::cout << "ReLU(1) + ReLU(-1) = " << (one.relu() + (-one).relu()).item<int>()
             << ", ReLU(1 - 1) = " << (one - one).relu().item<int>() << "\n\n";
 
-  // GPT's GELU is smoother: it lets a little of the negative side through.
-  std::cout << "GELU instead:\n" << xg::gelu(linear_out).detach() << "\n\n";
+  // GPT-2's GELU is smoother: it lets a little of the negative side through.
+  std::cout << "GELU instead:\n"
+            << xg::gelu(linear_out, {.approximate = "tanh"}).detach() << "\n\n";
 
   // The values are those of the seed; another seed draws others.
   xg::manual_seed(124);

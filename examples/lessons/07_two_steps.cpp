@@ -5,7 +5,7 @@
 
 namespace xg = xgrad;
 
-/// (x - mean) / sqrt(var) of each row, in the lesson's two steps.
+/// (x - μ) / √σ² of each row, with its mean μ and variance σ², in the lesson's two steps.
 xg::Tensor normalize(const xg::Tensor& out) {
   const xg::Tensor mean = out.mean({.dim = -1, .keepdim = true});
   const xg::Tensor var = (out - mean).pow(2).mean({.dim = -1, .keepdim = true});
@@ -30,10 +30,15 @@ int main() {
   const xg::Tensor norm_mean = norm.mean({.dim = -1, .keepdim = true});
   const xg::Tensor norm_var = (norm - norm_mean).pow(2).mean({.dim = -1, .keepdim = true});
   const xg::Tensor zero = xg::zeros({2, 1});
-  std::cout << "mean near 0:  " << xg::to_string(xg::allclose(norm_mean, zero, 0, 1e-6)) << "\n";
+  // abs, because the sign of a rounding error is chance; without sci_mode = false it would print
+  // with a power of ten.
   xg::set_printoptions({.sci_mode = false});
-  std::cout << "Mean:\n" << norm_mean.abs() << "\n";  // abs: the sign of a rounding error is chance
-  std::cout << "Variance:\n" << norm_var << "\n\n";
+  std::cout << "Mean:\n" << norm_mean.abs() << "\n";
+  std::cout << "Variance:\n" << norm_var.tolist().fixed(4) << "\n";
+  // Not exactly 0 and 1, but to six digits (rtol 0, atol 1e-6).
+  std::cout << "mean near 0:     " << xg::to_string(xg::allclose(norm_mean, zero, 0, 1e-6)) << "\n";
+  std::cout << "variance near 1: " << xg::to_string(xg::allclose(norm_var, zero + 1, 0, 1e-6))
+            << "\n\n";
 
   // What changed: the spread is set now, and there are negative values again.
   std::cout << "negative before: " << (out < 0).sum().item<int>()

@@ -34,32 +34,36 @@ int main() {
   std::cout << (square - square.mean(-1, true)).tolist() << "\n\n";
 
   std::cout
-      << "3. Expecting no negatives because ReLU left none: subtracting the mean makes some.\n";
+      << "3. Expecting no negatives because ReLU left none: subtracting the mean makes some.\n"
+         "Check the mean and the variance instead of the sign (lesson 7).\n";
   std::cout << norm << "\n";
   std::cout << "negative: " << (out < 0).sum().item<int>() << " before, "
             << (norm < 0).sum().item<int>() << " after\n\n";
 
   std::cout << "4. Expecting a mean of exactly 0: -5.9605e-08 is rounding, not a bug.\n";
-  // The features of two rows, added up one by one, so that the rounding is the same on any machine.
+  // Two rows of three features, centred and added up again, one by one, so that the rounding is the
+  // same on any machine. A mean would be a third of these sums.
   const xg::Tensor a = xg::tensor({{0.2}, {0.1}});
   const xg::Tensor b = xg::tensor({{0.8}, {0.2}});
   const xg::Tensor c = xg::tensor({{1.0}, {0.3}});
   const xg::Tensor middle = (a + b + c) / 3;
   const xg::Tensor rounding = (a - middle) + (b - middle) + (c - middle);
-  std::cout << rounding << "\n";
+  std::cout << "as it prints:\n" << rounding << "\n";
   xg::set_printoptions({.sci_mode = false});
-  std::cout << rounding << "\n";
+  std::cout << "with sci_mode=False:\n" << rounding << "\n";
   xg::set_printoptions({.profile = "default"});
   std::cout << "near 0: " << xg::to_string(xg::allclose(rounding, xg::zeros({2, 1}), 0, 1e-6))
-            << ", float32 resolves 1 to " << std::nextafter(1.0f, 2.0f) - 1.0f << "\n\n";
+            << "; the next float32 after 1 is " << std::nextafter(1.0f, 2.0f) - 1.0f << " away\n\n";
 
   std::cout << "5. Checking the numbers of a drawing. Four decimals give a variance near 1; a\n"
                "drawing's single decimal does not. Measure the tensor itself.\n";
   for (const double scale : {10.0, 10000.0}) {
     const xg::Tensor drawn = (norm * scale).round() / scale;
-    std::cout << drawn.var({.dim = -1, .unbiased = false}).tolist().fixed(4) << "\n";
+    std::cout << (scale == 10 ? "one decimal:   " : "four decimals: ")
+              << drawn.var({.dim = -1, .unbiased = false}).tolist().fixed(4) << "\n";
   }
-  std::cout << norm.var({.dim = -1, .unbiased = false}).tolist().fixed(4) << "\n\n";
+  std::cout << "the tensor:    " << norm.var({.dim = -1, .unbiased = false}).tolist().fixed(4)
+            << "\n\n";
 
   std::cout << "6. The unbiased variance (the default of var) divides by 5 where the norm divided\n"
                "by 6, so a check with it prints 6/5.\n";
@@ -68,6 +72,8 @@ int main() {
   std::cout << "7. A row of zeros, all of its ReLUs dead, has variance 0.\n";
   const xg::Tensor dead = xg::zeros({1, 6});
   const xg::Tensor dead_centred = dead - dead.mean(-1, true);
-  std::cout << dead_centred / xg::sqrt(dead_centred.square().mean(-1, true)) << "\n";
-  std::cout << dead_centred / xg::sqrt(dead_centred.square().mean(-1, true) + 1e-5) << "\n";
+  std::cout << "without eps: " << dead_centred / xg::sqrt(dead_centred.square().mean(-1, true))
+            << "\n";
+  std::cout << "with eps:    "
+            << dead_centred / xg::sqrt(dead_centred.square().mean(-1, true) + 1e-5) << "\n";
 }

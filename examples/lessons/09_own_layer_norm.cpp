@@ -1,4 +1,4 @@
-// A LayerNorm module of your own: eps, scale and shift, held to the library's.
+// A LayerNorm module of your own: eps, scale and shift, compared with the library's.
 #include <iostream>
 
 #include "compare.hpp"
@@ -44,8 +44,8 @@ int main() {
     theirs.bias.copy_(mine.shift);
   }
 
-  // The same upstream gradient through both: random numbers. Ones would hide a wrong gradient by x,
-  // since a normalized row sums to 0 whatever x is.
+  // The same upstream gradient through both: random numbers. With ones (and a scale of 1) a
+  // wrong gradient by x would go unseen: a normalized row sums to 0 whatever x is.
   const xg::Tensor upstream = xg::randn({2, 6});
   const xg::Tensor my_out = mine(x);
   const xg::Tensor their_out = theirs(x);
@@ -53,7 +53,7 @@ int main() {
   const auto their_grads =
       xg::grad(their_out, {x, theirs.weight, theirs.bias}, {.grad_output = upstream});
 
-  std::cout << my_out << "\n" << their_out << "\n";
+  std::cout << "mine:\n" << my_out << "\ntheirs:\n" << their_out << "\n";
   compare("output", my_out, their_out);
   compare("d input", my_grads[0], their_grads[0]);
   compare("d scale", my_grads[1], their_grads[1]);

@@ -2,6 +2,7 @@
 // LayerNorm beside it keeps nothing.
 #include <cstdio>
 #include <iostream>
+#include <optional>
 
 #include "xgrad/xgrad.hpp"
 
@@ -17,11 +18,12 @@ int main() {
   xg::Tensor mean = xg::zeros({2});
   xg::Tensor var = xg::ones({2});
   xg::Tensor batch;
+  xg::Tensor train_out;
   for (int step = 1; step <= 3; ++step) {
     batch = xg::randn({4, 2}) * 3 + 10;
     const xg::Tensor biased = batch.var({.dim = 0, .unbiased = false});  // divided by n = 4
     const xg::Tensor unbiased = batch.var({.dim = 0});                   // divided by n - 1 = 3
-    const xg::Tensor out = norm(batch);
+    train_out = norm(batch);
     mean = mean * 0.9 + batch.mean(0) * 0.1;
     var = var * 0.9 + unbiased * 0.1;
 
@@ -35,12 +37,10 @@ int main() {
     // The batch itself is normalized with its biased variance, as in LayerNorm.
     const xg::Tensor by_hand = (batch - batch.mean(0)) / xg::sqrt(biased + 1e-5);
     std::cout << "  output uses the biased one: "
-              << xg::to_string(xg::allclose(out, by_hand, 1e-4, 1e-6)) << "\n";
+              << xg::to_string(xg::allclose(train_out, by_hand, 1e-4, 1e-6)) << "\n";
   }
 
   // After training the batch has no say: each row is rescaled by the running statistics.
-  const xg::Tensor train_out = norm(batch);
-  const xg::Tensor before = norm.running_mean.clone();
   norm.eval();
   const xg::Tensor eval_out = norm(batch);
   const xg::Tensor by_running = (batch - norm.running_mean) / xg::sqrt(norm.running_var + 1e-5);
@@ -66,14 +66,15 @@ int main() {
   norm.requires_grad_(false);
   moves("train(), requires_grad_(false)");
   norm.requires_grad_(true);
-  norm.freeze();
+  norm.freeze();  // a method that PyTorch does not have
   norm.train();
   moves("freeze(), then train()");
   norm.unfreeze();
   moves("unfreeze()");
   std::cout << "\n";
 
-  // Momentum is the weight of the new batch. None: the plain average of all batches so far.
+  // Momentum is the weight of the new batch. None: the plain average of all batches so far. The
+  // running mean after batches whose means are 10, 20 and 60:
   for (const std::optional<double> momentum :
        {std::optional(0.5), std::optional(1.0), std::optional<double>()}) {
     xg::nn::BatchNorm1d other(1, {.momentum = momentum});

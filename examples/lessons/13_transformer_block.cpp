@@ -1,5 +1,5 @@
 // Where transformers normalize: before and after the attention, and before the output layer.
-// A block of GPT-2's kind on three tokens of width 4.
+// A block of GPT-2's kind, with one head, on three tokens of width 4.
 #include <cmath>
 #include <cstdio>
 #include <iostream>
@@ -32,7 +32,7 @@ struct Block : xg::nn::Module {
   xg::Tensor forward(const xg::Tensor& x) override {
     const xg::Tensor h = norm1(x);
     const xg::Tensor attended = x + out(causal_attention(q(h), k(h), v(h)));
-    return attended + down(xg::gelu(up(norm2(attended))));
+    return attended + down(xg::gelu(up(norm2(attended)), {.approximate = "tanh"}));
   }
 };
 
@@ -50,13 +50,15 @@ int main() {
             << logits.shape() << "\n"
             << logits << "\n";
 
-  // What the final norm hands to the output layer has mean 0 and variance 1 in each row.
+  // Blocks add to x, so its scale wanders; each part still reads rows of one scale, because it
+  // reads a normalized copy. What the final norm hands to the output layer has mean 0 and variance
+  // 1 in each row.
   const auto statistics = [](const char* name, const xg::Tensor& t) {
-    std::cout << name << ": mean " << t.mean(-1).abs().tolist().fixed(2) << ", std "
+    std::cout << name << " " << t.mean(-1).abs().tolist().fixed(2) << ", std "
               << t.std({.dim = -1, .unbiased = false}).tolist().fixed(2) << "\n";
   };
-  statistics("out of the block, |row| ", hidden.detach());
-  statistics("into the head, |row|    ", final_norm(hidden).detach());
+  statistics("out of the block, |mean|", hidden.detach());
+  statistics("into the head, |mean|   ", final_norm(hidden).detach());
 
   // The library's function in its place.
   const xg::Tensor q = xg::randn({3, 4}), k = xg::randn({3, 4}), v = xg::randn({3, 4});
@@ -78,10 +80,16 @@ int main() {
     std::printf("%-12s gradient norm %.4f\n", name.c_str(), parameter.grad().norm().item<double>());
   }
 
-  // The same against finite differences.
+  // The gradient by x, through all of it, against finite differences (in float64, where they say
+  // something).
   block.to(xg::float64);
+  final_norm.to(xg::float64);
+  head.to(xg::float64);
   xg::Tensor x64 = x.detach().to(xg::float64).requires_grad_();
-  const auto report =
-      xg::gradcheck([&](const std::vector<xg::Tensor>& in) { return block(in[0]); }, {x64});
+  const auto report = xg::gradcheck(
+      [&](const std::vector<xg::Tensor>& in) {
+        return cross_entropy(head(final_norm(block(in[0]))), xg::tensor({1, 4, 0}));
+      },
+      {x64});
   std::cout << "gradcheck: " << xg::to_string(report.ok) << "\n";
 }

@@ -86,7 +86,7 @@ void draw_broadcasting(const std::string& folder) {
                {"→", "ReLU: out", "(2, 6)", "zeros and positive values", out},
                {"−", "mean", "(2, 1)", "one per row, meets all six features", mean},
                {"=", "out − mean", "(2, 6)", "each row now has mean 0", out - mean},
-               {"÷", "sqrt(var)", "(2, 1)", "one per row again", std},
+               {"÷", "sqrt(var)", "(2, 1)", "one per row again; var is its square", std},
                {"=", "norm", "(2, 6)", "mean 0, variance 1, negatives again", norm}};
   double y = 20;
   for (const auto& part : parts) {
