@@ -24,20 +24,15 @@ struct Moments {
 
 /// Two passes. The first only has to find a value near the mean: what is missing comes out of the
 /// second as the mean of the differences, which are exact or nearly so. Acc is the type of these.
-/// Where squares are beyond its range, all is done again in double. Without `centered` the mean
-/// counts as 0.
+/// Without `centered` the mean counts as 0.
 template <class Acc, class T>
 XGRAD_INLINE Moments moments(const T* x, int64_t n, bool centered = true) {
   const auto count = static_cast<double>(n);
   const auto value = [=](int64_t i) { return static_cast<Acc>(x[i]); };
   const Acc shift = centered ? static_cast<Acc>(sum<Acc>(n, value) / count) : Acc(0);
   const auto d = [=](int64_t i) { return static_cast<Acc>(x[i]) - shift; };
+  const double rest = centered ? sum<Acc>(n, d) / count : 0;
   const double squares = sum<Acc>(n, [=](int64_t i) { return d(i) * d(i); }) / count;
-  if constexpr (!std::is_same_v<Acc, double>) {
-    if (!std::isfinite(squares)) return moments<double>(x, n, centered);
-  }
-  if (!centered) return {0, squares};
-  const double rest = sum<Acc>(n, d) / count;
   return {static_cast<double>(shift) + rest, std::max(squares - rest * rest, 0.0)};
 }
 
@@ -56,12 +51,15 @@ XGRAD_INLINE Line<T> line(double mean, double scale, double offset = 0) {
           static_cast<T>((static_cast<double>(shift) - mean) * scale + offset)};
 }
 
-/// Two sums over the rows for each column: in T for a block of rows, in double for all blocks, so
-/// that rounding errors do not grow with the number of rows.
-template <class T>
+/// Two sums over the rows for each column: of T in blocks of rows, which then join the totals, so
+/// that rounding errors grow less with the number of rows.
+template <class T, class Total>
 struct ColumnSums {
-  explicit ColumnSums(int64_t n)
-      : cols(n), part(2 * static_cast<std::size_t>(n)), total(2 * static_cast<std::size_t>(n)) {}
+  ColumnSums(int64_t n, Total* first, Total* second)
+      : cols(n), totals{first, second}, part(2 * static_cast<std::size_t>(n)) {
+    std::fill_n(first, n, Total(0));
+    std::fill_n(second, n, Total(0));
+  }
 
   template <class A, class B>
   XGRAD_INLINE void add(A a, B b) {
@@ -78,19 +76,22 @@ struct ColumnSums {
   XGRAD_INLINE void add_up() {
     if (rows == 0) return;
     T* from = part.data();
-    double* to = total.data();
+    const int64_t n = cols;
+    for (Total* to : totals) {
 #pragma omp simd
-    for (int64_t j = 0; j < 2 * cols; ++j) {
-      to[j] += static_cast<double>(from[j]);
-      from[j] = 0;
+      for (int64_t j = 0; j < n; ++j) {
+        to[j] += static_cast<Total>(from[j]);
+        from[j] = 0;
+      }
+      from += n;
     }
     rows = 0;
   }
 
   int64_t cols;
-  int64_t rows = 0;
+  Total* totals[2];
   std::vector<T> part;
-  std::vector<double> total;
+  int64_t rows = 0;  // in the block
 };
 
 }  // namespace
@@ -104,7 +105,10 @@ XGRAD_CLONES void Norm<T>::rows(const Rows<T>& in, const T* bias, double eps, T*
   const T* weight = in.weight;
   const T* x = in.x;
   for (int64_t r = 0; r < in.rows; ++r, x += cols, y += cols) {
-    const Moments m = moments<T>(x, cols, in.centered);
+    Moments m = moments<T>(x, cols, in.centered);
+    if (!std::isfinite(m.var)) {  // squares beyond the range of float
+      m = moments<double>(x, cols, in.centered);
+    }
     mean[r] = m.mean;
     rstd[r] = 1 / std::sqrt(m.var + eps);
     const Line<T> xhat = line<T>(m.mean, rstd[r]);
@@ -137,7 +141,7 @@ XGRAD_CLONES void Norm<T>::rows_backward(const Rows<T>& in, const T* g, const do
   const int64_t cols = in.cols;
   const T* weight = in.weight;
   const T* x = in.x;
-  ColumnSums<T> sums(dweight ? cols : 0);
+  ColumnSums<T, T> sums(dweight ? cols : 0, dweight, dbias);
   for (int64_t r = 0; r < in.rows; ++r, x += cols, g += cols) {
     const Line<T> xhat = line<T>(mean[r], rstd[r]);
     const auto plain = [=](int64_t j) { return g[j]; };
@@ -149,11 +153,7 @@ XGRAD_CLONES void Norm<T>::rows_backward(const Rows<T>& in, const T* g, const do
     }
     if (dweight) sums.add([=](int64_t j) { return g[j] * xhat(x[j]); }, plain);
   }
-  if (!dweight) return;
   sums.add_up();
-  const double* total = sums.total.data();
-  fill(dweight, cols, [=](int64_t j) { return static_cast<T>(total[j]); });
-  fill(dbias, cols, [=](int64_t j) { return static_cast<T>(total[cols + j]); });
 }
 
 // ---- channels -----------------------------------------------------------------------------------
@@ -236,28 +236,25 @@ XGRAD_CLONES void Norm<T>::channel_sums(const Channels<T>& in, const double* mea
   const T* x = in.x;
   const T* g = in.g;
   std::vector<T> near(mean, mean + channels);
-  ColumnSums<T> sums(channels);
+  const T* shift = near.data();
+  ColumnSums<T, double> sums(channels, sum_g, sum_gd);
   for (int64_t b = 0; b < in.batch; ++b) {
     if (inner == 1) {
-      const T* shift = near.data();
       sums.add([=](int64_t c) { return g[c]; },
                [=](int64_t c) { return g[c] * (x[c] - shift[c]); });
       x += channels, g += channels;
       continue;
     }
     for (int64_t c = 0; c < channels; ++c, x += inner, g += inner) {
-      const T shift = near[static_cast<std::size_t>(c)];
-      double* total = sums.total.data() + c;
-      total[0] += sum<T>(inner, [=](int64_t i) { return g[i]; });
-      total[channels] += sum<T>(inner, [=](int64_t i) { return g[i] * (x[i] - shift); });
+      const T center = shift[c];
+      sum_g[c] += sum<T>(inner, [=](int64_t i) { return g[i]; });
+      sum_gd[c] += sum<T>(inner, [=](int64_t i) { return g[i] * (x[i] - center); });
     }
   }
   sums.add_up();
-  const double* total = sums.total.data();
+  // What shift is more than the mean.
   for (int64_t c = 0; c < channels; ++c) {
-    sum_g[c] = total[c];
-    const double more = static_cast<double>(near[static_cast<std::size_t>(c)]) - mean[c];
-    sum_gd[c] = total[channels + c] + more * sum_g[c];
+    sum_gd[c] += (static_cast<double>(shift[c]) - mean[c]) * sum_g[c];
   }
 }
 
@@ -279,29 +276,29 @@ XGRAD_CLONES void Norm<T>::channel_map(const Channels<T>& in, const double* mean
     plus[c] = l.offset;
     if (in.g) by_g[c] = static_cast<T>(g_scale[c]);
   }
-  const int64_t runs = inner == 1 ? in.batch : in.batch * channels;
-  const int64_t length = inner == 1 ? channels : inner;
-  for (int64_t r = 0; r < runs; ++r) {
-    const T* x = in.x + r * length;
-    const T* g = in.g ? in.g + r * length : nullptr;
-    T* y = out + r * length;
-    if (inner == 1) {
-      const auto at = [=](int64_t c) { return (x[c] - shift[c]) * by_x[c] + plus[c]; };
+  const T* x = in.x;
+  const T* g = in.g;
+  const int64_t row = channels * inner;
+  for (int64_t b = 0; b < in.batch; ++b, x += row, out += row) {
+    T* y = out;
+    const auto at = [=](int64_t c) { return (x[c] - shift[c]) * by_x[c] + plus[c]; };
+    if (inner == 1 && g) {
+      fill(y, channels, [=](int64_t c) { return g[c] * by_g[c] + at(c); });
+    } else if (inner == 1) {
+      fill(y, channels, at);
+    }
+    for (int64_t c = 0; c < channels && inner != 1; ++c, y += inner) {
+      const T* from = x + c * inner;
+      const T* g_from = g ? g + c * inner : nullptr;
+      const Line<T> l{shift[c], by_x[c], plus[c]};
+      const T s = by_g[c];
       if (g) {
-        fill(y, length, [=](int64_t c) { return g[c] * by_g[c] + at(c); });
+        fill(y, inner, [=](int64_t i) { return g_from[i] * s + l(from[i]); });
       } else {
-        fill(y, length, at);
+        fill(y, inner, [=](int64_t i) { return l(from[i]); });
       }
-      continue;
     }
-    const int64_t c = r % channels;
-    const Line<T> l{shift[c], by_x[c], plus[c]};
-    const T s = by_g[c];
-    if (g) {
-      fill(y, length, [=](int64_t i) { return g[i] * s + l(x[i]); });
-    } else {
-      fill(y, length, [=](int64_t i) { return l(x[i]); });
-    }
+    if (g) g += row;
   }
 }
 
