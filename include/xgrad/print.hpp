@@ -58,12 +58,13 @@ class NestedList {
   /// Python's round() of every number: to `digits` >= 0 decimals of the exact value, a tie to the
   /// even digit; -0.0 stays -0.0, a bool becomes 0 or 1.
   NestedList round(int digits) const;
-  /// The list as text, each number as Python's `f"{v:.4f}"` for 4 `digits` >= 0: `[-1.3416, 0.0000]`.
+  /// The list as text, each number as Python's `f"{v:.4f}"` for 4 `digits` >= 0: `[-1.3416,
+  /// 0.0000]`.
   std::string fixed(int digits) const;
 
  private:
   std::string text(int digits) const;  // digits < 0: as many as needed
-  Tensor values_;  // floating point ones as float64
+  Tensor values_;                      // floating point ones as float64
   friend std::string to_string(const NestedList& list);
 };
 std::string to_string(const NestedList& list);
