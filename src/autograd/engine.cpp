@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <mutex>
 
-#include "xgrad/error.hpp"
+#include "detail/message.hpp"
+
 
 namespace xgrad {
 
@@ -75,11 +76,9 @@ Tensor Engine::call_hooks(Node& node, Tensor g) {
   for (const auto& hook : hooks) {
     Tensor replaced = hook->call(g);
     if (!replaced.defined()) continue;
-    if (replaced.shape() != node.shape || replaced.dtype() != node.dtype) {
-      throw GraphError(std::string("hook: returned a gradient of ") +
-                       xgrad::name(replaced.dtype()) + " " + replaced.shape().str() +
-                       " for a tensor of " + xgrad::name(node.dtype) + " " + node.shape.str());
-    }
+    throw_if<GraphError>(replaced.shape() != node.shape || replaced.dtype() != node.dtype,
+                         "hook: returned a gradient of ", replaced.dtype(), " ", replaced.shape(),
+                         " for a tensor of ", node.dtype, " ", node.shape);
     g = std::move(replaced);
   }
   return g;
@@ -92,11 +91,9 @@ bool Engine::wanted(const Node* edge) const {
 }
 
 void Engine::call_rule(Node& node, const Tensor& g) {
-  if (node.spent_) {
-    throw GraphError(std::string(node.name) +
-                     ": this graph was already used by a backward pass and freed. Pass "
-                     "retain_graph = true to the first pass to go through it again.");
-  }
+  throw_if<GraphError>(node.spent_, node.name,
+                       ": this graph was already used by a backward pass and freed. Pass "
+                       "retain_graph = true to the first pass to go through it again.");
   const std::span<const Ref<Node>> edges = node.edges();
   std::uint64_t mask = 0;
   for (std::size_t i = 0; i < edges.size() && i < 64; ++i) {
@@ -125,9 +122,8 @@ void Engine::call_rule(Node& node, const Tensor& g) {
 /// Strict, so that a wrong rule is found here and not by broadcasting further down.
 Tensor Engine::fitted(const Node& node, std::size_t input, const Node& edge, Tensor g) {
   const auto fail = [&](const std::string& what) {
-    throw GraphError(std::string(node.name) + ": the rule returned " + what + " for input " +
-                     std::to_string(input) + ", which is " + xgrad::name(edge.dtype) +
-                     " of shape " + edge.shape.str());
+    throw GraphError(message(node.name, ": the rule returned ", what, " for input ", input,
+                             ", which is ", edge.dtype, " of shape ", edge.shape));
   };
   if (!g.defined()) fail("no gradient");
   if (node.unbroadcast_) {
@@ -138,9 +134,9 @@ Tensor Engine::fitted(const Node& node, std::size_t input, const Node& edge, Ten
     fail(std::string("a gradient of ") + xgrad::name(g.dtype()) + " " + g.shape().str());
   }
   if (detail::anomaly_mode() && !isfinite(g.detach()).amin().item<bool>()) {
-    throw GraphError(std::string(node.name) + ": gradient of input " + std::to_string(input) +
-                     ", shape " + edge.shape.str() + ", is not finite." +
-                     (node.extras_ ? detail::describe_call_stack(node.extras_->call_stack) : ""));
+    throw GraphError(message(
+        node.name, ": gradient of input ", input, ", shape ", edge.shape, ", is not finite.",
+        (node.extras_ ? detail::describe_call_stack(node.extras_->call_stack) : "")));
   }
   return g;
 }
@@ -173,22 +169,18 @@ std::string root_name(const Tensor& y) {
 
 /// Checks a gradient passed in for y, or makes the 1 of a scalar.
 Tensor seed_for(const char* op, const Tensor& y, const Tensor& gradient) {
-  if (!y.requires_grad()) {
-    throw GraphError(std::string(op) + ": the root of shape " + y.shape().str() +
-                     " does not require a gradient: no leaf below it does, or it was computed "
-                     "under NoGrad or from detach()");
-  }
+  throw_if<GraphError>(!y.requires_grad(), op, ": the root of shape ", y.shape(),
+                       " does not require a gradient: no leaf below it does, or it was computed "
+                       "under NoGrad or from detach()");
   if (!gradient.defined()) {
     if (y.numel() == 1) return ones_like(y.detach());
-    throw GraphError(std::string(op) + ": needs a scalar, but the root (" + root_name(y) +
-                     ") has shape " + y.shape().str() +
-                     ". Reduce it (sum, mean) or pass a gradient of shape " + y.shape().str() +
-                     ".");
+    throw GraphError(message(op, ": needs a scalar, but the root (", root_name(y), ") has shape ",
+                             y.shape(), ". Reduce it (sum, mean) or pass a gradient of shape ",
+                             y.shape(), "."));
   }
   if (gradient.shape() != y.shape() || gradient.dtype() != y.dtype()) {
-    throw ShapeError(std::string(op) + ": the gradient is " + name(gradient.dtype()) + " " +
-                     gradient.shape().str() + ", but the root (" + root_name(y) + ") is " +
-                     name(y.dtype()) + " " + y.shape().str());
+    throw ShapeError(message(op, ": the gradient is ", gradient.dtype(), " ", gradient.shape(),
+                             ", but the root (", root_name(y), ") is ", y.dtype(), " ", y.shape()));
   }
   return gradient;
 }
@@ -212,16 +204,16 @@ std::vector<Tensor> grad(const Tensor& y, const std::vector<Tensor>& xs, GradOpt
 std::vector<Tensor> grad(const std::vector<Tensor>& ys, const std::vector<Tensor>& xs,
                          const std::vector<Tensor>& grad_outputs, GradOptions options) {
   if (!grad_outputs.empty() && grad_outputs.size() != ys.size()) {
-    throw Error("grad: " + std::to_string(ys.size()) + " outputs, but " +
-                std::to_string(grad_outputs.size()) + " gradients for them");
+    throw Error(
+        message("grad: ", ys.size(), " outputs, but ", grad_outputs.size(), " gradients for them"));
   }
   Engine::Mode mode{.keep_graph = options.retain_graph || options.create_graph,
                     .create_graph = options.create_graph,
                     .accumulate = false};
   for (const Tensor& x : xs) {
     if (!x.requires_grad()) {
-      throw GraphError("grad: input " + std::to_string(mode.targets.size()) + " of shape " +
-                       x.shape().str() + " does not require a gradient");
+      throw GraphError(message("grad: input ", mode.targets.size(), " of shape ", x.shape(),
+                               " does not require a gradient"));
     }
     mode.targets.push_back(x.impl().node.get());
   }
@@ -234,9 +226,9 @@ std::vector<Tensor> grad(const std::vector<Tensor>& ys, const std::vector<Tensor
   std::vector<Tensor> found = engine.take_found();
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (!found[i].defined() && !options.allow_unused) {
-      throw GraphError("grad: the output does not depend on input " + std::to_string(i) +
-                       " of shape " + xs[i].shape().str() +
-                       ". Pass allow_unused = true to get an undefined gradient instead.");
+      throw GraphError(message("grad: the output does not depend on input ", i, " of shape ",
+                               xs[i].shape(),
+                               ". Pass allow_unused = true to get an undefined gradient instead."));
     }
   }
   return found;

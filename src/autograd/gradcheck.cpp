@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <limits>
 
-#include "xgrad/error.hpp"
+#include "detail/message.hpp"
 #include "xgrad/ops.hpp"
 #include "xgrad/random.hpp"
 
@@ -38,24 +38,23 @@ struct Subject {
   Subject(detail::CheckedFunction& function, const std::vector<Tensor>& originals) : f(function) {
     for (const Tensor& x : originals) {
       const std::size_t i = inputs.size();
-      if (x.requires_grad() && x.dtype() != float64) {
-        throw DTypeError("gradcheck: input " + std::to_string(i) + " of shape " + x.shape().str() +
-                         " is " + name(x.dtype()) +
-                         ", whose rounding is as great as the differences to be measured. Convert "
-                         "it with to(xg::float64), a module with its parameters and buffers.");
-      }
+      throw_if<DTypeError>(
+          x.requires_grad() && x.dtype() != float64, "gradcheck: input ", i, " of shape ",
+          x.shape(), " is ", x.dtype(),
+          ", whose rounding is as great as the differences to be measured. Convert "
+          "it with to(xg::float64), a module with its parameters and buffers.");
       inputs.push_back(x.detach().clone().requires_grad_(x.requires_grad()));
       if (x.requires_grad()) wanted.push_back(i);
     }
-    if (wanted.empty()) throw Error("gradcheck: no input requires a gradient");
+    throw_if<Error>(wanted.empty(), "gradcheck: no input requires a gradient");
   }
 
   Values outputs() {
     const NoGrad no_grad;
     const Tensor out = f.call(inputs);
     if (out.dtype() == float64) return out.to_vector<double>();
-    throw DTypeError(std::string("gradcheck: the function returned ") + name(out.dtype()) +
-                     ", only a float64 result can be checked");
+    throw DTypeError(message("gradcheck: the function returned ", out.dtype(),
+                             ", only a float64 result can be checked"));
   }
   double element(std::size_t input, std::size_t e) { return inputs[input].data<double>()[e]; }
   Values outputs_with(std::size_t input, std::size_t e, double value) {

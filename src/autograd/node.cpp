@@ -29,22 +29,20 @@ std::int64_t live_nodes() { return nodes_alive.load(std::memory_order_relaxed); 
 
 Node::Node(const char* node_name, const Tensor& output)
     : name(node_name), shape(output.shape()), dtype(output.dtype()) {
-  if (output.requires_grad()) {
-    throw GraphError(std::string("record: the output of ") + node_name +
-                     " already has a place in the graph; compute it from detach()ed inputs");
-  }
+  throw_if<GraphError>(output.requires_grad(), "record: the output of ", node_name,
+                       " already has a place in the graph; compute it from detach()ed inputs");
   nodes_alive.fetch_add(1, std::memory_order_relaxed);
   if (detail::anomaly_mode() && !is_leaf()) extras().call_stack = detail::capture_call_stack();
 }
 
 void Node::throw_wrong_count(std::size_t gradients) const {
-  throw GraphError(std::string(name) + ": the rule returned " +
-                   detail::count(static_cast<std::int64_t>(gradients), "gradient") + " for " +
-                   detail::count(static_cast<std::int64_t>(edges().size()), "input"));
+  throw GraphError(message(name, ": the rule returned ",
+                           detail::count(gradients, "gradient"), " for ",
+                           detail::count(edges().size(), "input")));
 }
 
 void Node::take_place() {
-  if (is_leaf() && !edges().empty()) throw Error("record: an operation needs a name");
+  throw_if<Error>(is_leaf() && !edges().empty(), "record: an operation needs a name");
   for (const detail::Ref<Node>& edge : edges()) {
     if (edge) newest_sequence = std::max(newest_sequence, edge->sequence);
   }
@@ -92,10 +90,10 @@ void Node::keep_output(const Tensor& out) {
 namespace {
 [[noreturn]] void throw_changed(const char* op, const char* what, const Shape& shape,
                                 std::uint32_t version, std::uint32_t expected) {
-  throw GraphError(std::string(op) + ": " + what + " of shape " + shape.str() +
-                   " that backward needs was changed in place after the forward call (version " +
-                   std::to_string(version) + ", expected " + std::to_string(expected) +
-                   "). Change a clone() instead, or call backward first.");
+  throw GraphError(
+      message(op, ": ", what, " of shape ", shape,
+              " that backward needs was changed in place after the forward call (version ", version,
+              ", expected ", expected, "). Change a clone() instead, or call backward first."));
 }
 }  // namespace
 
@@ -153,13 +151,15 @@ std::string Tensor::grad_fn() const { return impl().node ? impl().node->name : "
 
 Tensor Tensor::requires_grad_(bool on) const {
   if (!is_leaf()) {
-    throw GraphError("requires_grad_: the tensor was made by " + grad_fn() +
-                     "; only a leaf can be switched. Use detach() for one outside the graph.");
+    throw GraphError(
+        message("requires_grad_: the tensor was made by ", grad_fn(),
+                "; only a leaf can be switched. Use detach() for one outside the graph."));
   }
   if (on && !is_floating_point(dtype())) {
-    throw DTypeError(std::string("requires_grad_: only floating point tensors can require a "
-                                 "gradient, this one is ") +
-                     name(dtype()));
+    throw DTypeError(
+        message("requires_grad_: only floating point tensors can require a "
+                "gradient, this one is ",
+                dtype()));
   }
   if (on && !impl().node) impl().node = detail::make_leaf_node(*this);
   if (!on) impl().node = {};
@@ -172,9 +172,10 @@ bool Tensor::has_grad() const {
 
 Tensor Tensor::grad() const {
   if (!is_leaf() && !(impl().node->extras_ && impl().node->extras_->retains_grad)) {
-    throw GraphError("grad: the tensor of shape " + shape().str() + " was made by " + grad_fn() +
-                     " and is not a leaf, so its gradient is not kept. Call retain_grad() on it "
-                     "before backward, or ask the leaf it was made from.");
+    throw GraphError(
+        message("grad: the tensor of shape ", shape(), " was made by ", grad_fn(),
+                " and is not a leaf, so its gradient is not kept. Call retain_grad() on it "
+                "before backward, or ask the leaf it was made from."));
   }
   return has_grad() ? impl().node->extras_->grad : Tensor();
 }
@@ -185,15 +186,15 @@ void Tensor::set_grad(const Tensor& grad) const {
     throw GraphError("set_grad: the tensor does not require a gradient");
   }
   if (grad.defined() && (grad.shape() != shape() || grad.dtype() != dtype())) {
-    throw ShapeError("set_grad: the gradient is " + std::string(name(grad.dtype())) + " " +
-                     grad.shape().str() + ", the tensor " + name(dtype()) + " " + shape().str());
+    throw ShapeError(message("set_grad: the gradient is ", grad.dtype(), " ", grad.shape(),
+                             ", the tensor ", dtype(), " ", shape()));
   }
   // Without history: a gradient that holds a graph that holds this tensor would never be freed.
   impl().node->extras().grad = grad.defined() && grad.requires_grad() ? grad.detach() : grad;
 }
 
 void Tensor::retain_grad() const {
-  if (!impl().node) throw GraphError("retain_grad: the tensor does not require a gradient");
+  throw_if<GraphError>(!impl().node, "retain_grad: the tensor does not require a gradient");
   impl().node->extras().retains_grad = true;
 }
 
@@ -201,7 +202,7 @@ void Tensor::retain_grad() const {
 
 HookHandle detail::add_hook(const Tensor& x, std::unique_ptr<Hook> hook) {
   const Ref<Node>& node = x.impl().node;
-  if (!node) throw GraphError("register_hook: the tensor does not require a gradient");
+  throw_if<GraphError>(!node, "register_hook: the tensor does not require a gradient");
   Node::Extras& extras = node->extras();
   hook->id = ++extras.next_hook;
   extras.hooks.push_back(std::move(hook));

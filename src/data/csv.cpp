@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "data/file.hpp"
-#include "xgrad/error.hpp"
+#include "detail/message.hpp"
 
 namespace xgrad::data {
 
@@ -36,9 +36,8 @@ class CsvParser {
   }
 
   Dataset parse() {
-    if (!options_.header && !options_.label.empty()) {
-      throw Error("read_csv: the label column \"" + options_.label + "\" needs header = true");
-    }
+    throw_if<Error>(!options_.header && !options_.label.empty(), "read_csv: the label column \"",
+                    options_.label, "\" needs header = true");
     if (options_.header && next_line()) read_names();
     while (next_line()) read_numbers();
     if (labels_.empty()) fail(0, "no rows");
@@ -102,8 +101,8 @@ class CsvParser {
   }
 
   [[noreturn]] void fail(std::size_t column, const std::string& what) const {
-    throw FileError("read_csv: " + path_ + (line_ ? ", line " + std::to_string(line_) : "") +
-                    (column ? ", column " + std::to_string(column) : "") + ": " + what);
+    throw FileError(message("read_csv: ", path_, (line_ ? ", line " + std::to_string(line_) : ""),
+                            (column ? ", column " + std::to_string(column) : ""), ": ", what));
   }
 
   const std::string& path_;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "xgrad/error.hpp"
+#include "detail/message.hpp"
 #include "xgrad/ops.hpp"
 #include "xgrad/random.hpp"
 
@@ -15,10 +15,8 @@ std::vector<std::int64_t> shares(const Dataset& all, std::int64_t test_size) {
   const auto classes = static_cast<std::size_t>(all.classes);
   std::vector<std::int64_t> share(classes);
   for (std::int64_t label : all.labels.data<std::int64_t>()) {
-    if (label < 0 || label >= all.classes) {
-      throw IndexError("stratified_split: label " + std::to_string(label) + " of " +
-                       std::to_string(all.classes) + " classes");
-    }
+    throw_if<IndexError>(label < 0 || label >= all.classes, "stratified_split: label ", label,
+                         " of ", all.classes, " classes");
     ++share[static_cast<std::size_t>(label)];
   }
   std::vector<std::pair<std::int64_t, std::size_t>> remainders;  // negative: the greatest first
@@ -36,13 +34,11 @@ std::vector<std::int64_t> shares(const Dataset& all, std::int64_t test_size) {
 }  // namespace
 
 Split stratified_split(const Dataset& all, std::int64_t test_size, std::uint64_t seed) {
-  if (all.size() != all.labels.numel()) {
-    throw ShapeError("stratified_split: inputs of shape " + all.inputs.shape().str() +
-                     " and labels of shape " + all.labels.shape().str());
-  }
+  throw_if<ShapeError>(all.size() != all.labels.numel(), "stratified_split: inputs of shape ",
+                       all.inputs.shape(), " and labels of shape ", all.labels.shape());
   if (test_size < 0 || test_size > all.size() || all.size() == 0) {
-    throw Error("stratified_split: cannot set " + std::to_string(test_size) + " of " +
-                std::to_string(all.size()) + " rows aside");
+    throw Error(
+        message("stratified_split: cannot set ", test_size, " of ", all.size(), " rows aside"));
   }
   Generator generator(seed);
   const Tensor order = randperm(all.size(), generator);

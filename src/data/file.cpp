@@ -7,19 +7,19 @@
 #include <fstream>
 #include <limits>
 
-#include "xgrad/error.hpp"
+#include "detail/message.hpp"
+
 
 namespace xgrad::data {
 
 std::string read_file(const char* reader, const std::string& path) {
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(path, error);
-  if (error) throw FileError(std::string(reader) + ": " + path + ": " + error.message());
+  if (error) throw FileError(message(reader, ": ", path, ": ", error.message()));
   std::string bytes(size, '\0');
   std::ifstream in(path, std::ios::binary);
-  if (!in.read(bytes.data(), static_cast<std::streamsize>(size))) {
-    throw FileError(std::string(reader) + ": " + path + ": cannot be read");
-  }
+  throw_if<FileError>(!in.read(bytes.data(), static_cast<std::streamsize>(size)), reader, ": ",
+                      path, ": cannot be read");
   return unpacked(reader, path, std::move(bytes));
 }
 
@@ -43,9 +43,8 @@ std::string unpacked(const char* reader, const std::string& path, std::string by
     if (status == Z_STREAM_END && z.avail_in > 0) status = inflateReset(&z);  // the next member
   }
   if (status != Z_STREAM_END) {
-    throw FileError(std::string(reader) + ": " + path + ", offset " +
-                    std::to_string(bytes.size() - z.avail_in) +
-                    ": the gzip data end early or are damaged");
+    throw FileError(message(reader, ": ", path, ", offset ", bytes.size() - z.avail_in,
+                            ": the gzip data end early or are damaged"));
   }
   return out;
 }

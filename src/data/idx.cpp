@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "data/file.hpp"
-#include "xgrad/error.hpp"
+#include "detail/message.hpp"
 
 namespace xgrad::data {
 
@@ -42,7 +42,7 @@ class IdxFile {
     return {reinterpret_cast<const unsigned char*>(bytes_.data()) + first_, bytes_.size() - first_};
   }
   [[noreturn]] void fail(std::uint64_t offset, const std::string& what) const {
-    throw FileError("read_idx: " + path_ + ", offset " + std::to_string(offset) + ": " + what);
+    throw FileError(message("read_idx: ", path_, ", offset ", offset, ": ", what));
   }
   std::size_t first() const { return first_; }
 

@@ -2,22 +2,18 @@
 
 #include <algorithm>
 
-#include "xgrad/error.hpp"
+#include "detail/message.hpp"
 #include "xgrad/ops.hpp"
 
 namespace xgrad::data {
 
 DataLoader::DataLoader(Dataset dataset, DataLoaderOptions options)
     : dataset_(std::move(dataset)), options_(options), generator_(options.seed) {
-  if (options.batch_size < 1) {
-    throw Error("DataLoader: batch_size must be at least 1, got " +
-                std::to_string(options.batch_size));
-  }
-  if (dataset_.size() != dataset_.labels.size(0)) {
-    throw ShapeError("DataLoader: inputs of shape " + dataset_.inputs.shape().str() +
-                     " and labels of shape " + dataset_.labels.shape().str() +
-                     " differ in their number of rows");
-  }
+  throw_if<Error>(options.batch_size < 1, "DataLoader: batch_size must be at least 1, got ",
+                  options.batch_size);
+  throw_if<ShapeError>(dataset_.size() != dataset_.labels.size(0), "DataLoader: inputs of shape ",
+                       dataset_.inputs.shape(), " and labels of shape ", dataset_.labels.shape(),
+                       " differ in their number of rows");
 }
 
 std::int64_t DataLoader::size() const {

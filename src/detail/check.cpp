@@ -10,9 +10,8 @@ namespace xgrad::detail {
 int wrap_dim(const char* op, std::int64_t dim, int rank) {
   const std::int64_t limit = rank == 0 ? 1 : rank;
   if (dim < -limit || dim >= limit) {
-    throw IndexError(std::string(op) + ": dim " + std::to_string(dim) + " is out of range for " +
-                     count(rank, "dimension") + ", expected " + std::to_string(-limit) + " to " +
-                     std::to_string(limit - 1));
+    throw IndexError(message(op, ": dim ", dim, " is out of range for ", count(rank, "dimension"),
+                             ", expected ", -limit, " to ", limit - 1));
   }
   return static_cast<int>(dim < 0 ? dim + limit : dim);
 }
@@ -54,9 +53,9 @@ Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b) {
     if (sa != sb && sa != 1 && sb != 1) {
       std::string hint = keepdim_hint(a, b);
       if (hint.empty()) hint = keepdim_hint(b, a);
-      throw ShapeError(std::string(op) + ": shapes " + a.str() + " and " + b.str() +
-                       " do not broadcast: aligned from the right, dim -" + std::to_string(back) +
-                       " is " + std::to_string(sa) + " vs " + std::to_string(sb) + "." + hint);
+      throw ShapeError(message(op, ": shapes ", a, " and ", b,
+                               " do not broadcast: aligned from the right, dim -", back, " is ", sa,
+                               " vs ", sb, ".", hint));
     }
     out[rank - back] = sa == 1 ? sb : sa;
   }
@@ -68,26 +67,21 @@ std::size_t checked_bytes(const char* op, const Shape& shape, DType dtype) {
   std::uint64_t bytes = static_cast<std::uint64_t>(itemsize(dtype));
   bool empty = false;
   for (std::int64_t s : shape) {
-    if (s < 0) {
-      throw ShapeError(std::string(op) + ": shape " + shape.str() + " has a negative size");
-    }
+    throw_if<ShapeError>(s < 0, op, ": shape ", shape, " has a negative size");
     empty = empty || s == 0;
   }
   if (empty) return 0;
   for (std::int64_t s : shape) {
-    if (bytes > most / static_cast<std::uint64_t>(s)) {
-      throw ShapeError(std::string(op) + ": shape " + shape.str() + " has too many elements");
-    }
+    throw_if<ShapeError>(bytes > most / static_cast<std::uint64_t>(s), op, ": shape ", shape,
+                         " has too many elements");
     bytes *= static_cast<std::uint64_t>(s);
   }
   return static_cast<std::size_t>(bytes);
 }
 
 void check_floating(const char* op, const Tensor& x) {
-  if (!is_floating_point(x.dtype())) {
-    throw DTypeError(std::string(op) + ": needs a floating point tensor, got " + name(x.dtype()) +
-                     " of shape " + x.shape().str() + "; convert it with to(xg::float32)");
-  }
+  throw_if<DTypeError>(!is_floating_point(x.dtype()), op, ": needs a floating point tensor, got ",
+                       x.dtype(), " of shape ", x.shape(), "; convert it with to(xg::float32)");
 }
 
 void check_in_place(const char* op, const Tensor& target, const Tensor& source) {
@@ -98,20 +92,17 @@ void check_in_place(const char* op, const Tensor& target, const Tensor& source) 
   const bool has_twin = name == "add_" || name == "sub_" || name == "mul_" || name == "div_";
   const std::string instead =
       has_twin ? "Write x = " + std::string(name.substr(0, 3)) + "(x, ...)" : "Make a new tensor";
-  throw GraphError(std::string(op) + ": the " + (target_needs ? "tensor" : "source") +
-                   " of shape " + (target_needs ? target : source).shape().str() +
-                   " requires a gradient, and an in-place change would be hidden from the graph. " +
-                   instead + ", or change it inside a NoGrad scope.");
+  throw GraphError(
+      message(op, ": the ", (target_needs ? "tensor" : "source"), " of shape ",
+              (target_needs ? target : source).shape(),
+              " requires a gradient, and an in-place change would be hidden from the graph. ",
+              instead, ", or change it inside a NoGrad scope."));
 }
 
-std::string number(double value) {
+std::string piece(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%g", value);
   return text;
-}
-
-std::string count(std::int64_t n, const char* what) {
-  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
 }
 
 }  // namespace xgrad::detail

@@ -2,9 +2,7 @@
 
 /// Checks that every operation makes before it computes, and the words of their errors.
 
-#include <string>
-
-#include "xgrad/error.hpp"
+#include "detail/message.hpp"
 #include "xgrad/tensor.hpp"
 
 namespace xgrad::detail {
@@ -27,9 +25,11 @@ void check_floating(const char* op, const Tensor& x);
 void check_in_place(const char* op, const Tensor& target, const Tensor& source = {});
 
 /// A number for a message: "-1e-05", "1.5".
-std::string number(double value);
+inline std::string number(double value) { return piece(value); }
 
 /// "1 value", "3 values".
-std::string count(std::int64_t n, const char* what);
+std::string count(std::integral auto n, const char* what) {
+  return message(n, " ", what, n == 1 ? "" : "s");
+}
 
 }  // namespace xgrad::detail

@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "detail/message.hpp"
 #include "xgrad/dtype.hpp"
-#include "xgrad/error.hpp"
 
 namespace xgrad::detail {
 
@@ -28,7 +28,7 @@ decltype(auto) dispatch_floating(DType dtype, F&& f) {
 template <class F>
 decltype(auto) dispatch_number(const char* op, DType dtype, F&& f) {
   switch (dtype) {
-    case DType::bool_: throw DTypeError(std::string(op) + ": not defined for bool tensors");
+    case DType::bool_: throw DTypeError(message(op, ": not defined for bool tensors"));
     case DType::int64: return f(std::int64_t{});
     case DType::float32: return f(float{});
     default: return f(double{});

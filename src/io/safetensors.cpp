@@ -44,7 +44,7 @@ struct Entry {
 class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path), in_(path, std::ios::binary) {
-    if (!in_) throw FileError("load_safetensors: " + path + ": " + std::strerror(errno));
+    if (!in_) throw FileError(message("load_safetensors: ", path, ": ", std::strerror(errno)));
   }
 
   StateDict load() {
@@ -78,8 +78,7 @@ class Reader {
   static constexpr std::uint64_t start = 8;  // of the header
 
   [[noreturn]] void fail(std::uint64_t offset, const std::string& what) const {
-    throw FileError("load_safetensors: " + path_ + ", offset " + std::to_string(offset) + ": " +
-                    what);
+    throw FileError(message("load_safetensors: ", path_, ", offset ", offset, ": ", what));
   }
 
   void read(std::span<char> to, std::uint64_t offset) {
@@ -199,9 +198,7 @@ std::string header_of(const StateDict& tensors) {
   std::int64_t end = 0;
   for (const auto& [name, tensor] : tensors) {
     const Tensor& x = tensor;
-    if (header.contains(name)) {
-      throw Error("save_safetensors: two tensors are named " + name);
-    }
+    throw_if<Error>(header.contains(name), "save_safetensors: two tensors are named ", name);
     const std::int64_t begin = end;
     end += x.numel() * itemsize(x.dtype());
     const auto* known = std::find_if(std::begin(dtypes), std::end(dtypes),
@@ -231,9 +228,8 @@ void save_safetensors(const std::string& path, const StateDict& tensors) {
   std::error_code failed;
   const fs::path target = fs::weakly_canonical(path, failed);
   const fs::file_status before = fs::status(target, failed);
-  if (fs::exists(before) && !fs::is_regular_file(before)) {
-    throw FileError("save_safetensors: " + path + ": is not a regular file");
-  }
+  throw_if<FileError>(fs::exists(before) && !fs::is_regular_file(before),
+                      "save_safetensors: ", path, ": is not a regular file");
   const std::string temporary = target.string() + ".tmp" + std::to_string(getpid());
   std::ofstream out(temporary, std::ios::binary);
   out.write(reinterpret_cast<const char*>(&length), sizeof length) << header;
@@ -246,7 +242,7 @@ void save_safetensors(const std::string& path, const StateDict& tensors) {
   if (!out || std::rename(temporary.c_str(), target.c_str()) != 0) {
     const std::string reason = std::strerror(errno);
     std::remove(temporary.c_str());
-    throw FileError("save_safetensors: " + path + ": " + reason);
+    throw FileError(message("save_safetensors: ", path, ": ", reason));
   }
 }
 

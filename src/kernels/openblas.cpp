@@ -2,8 +2,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "detail/message.hpp"
 #include "kernels/blas.hpp"
-#include "xgrad/error.hpp"
 #include "xgrad/threads.hpp"
 
 // What OpenBLAS exports beyond BLAS: null with any other BLAS library.
@@ -91,7 +91,7 @@ void kernels::prepare_product(double multiplications) {
 }
 
 void set_num_threads(int n) {
-  if (n < 1) throw Error("set_num_threads: needs at least 1 thread, got " + std::to_string(n));
+  throw_if<Error>(n < 1, "set_num_threads: needs at least 1 thread, got ", n);
   library().allowed = n;
   library().use(n);
 }

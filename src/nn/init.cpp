@@ -36,9 +36,8 @@ double inverse_erf(double y) {
 }
 
 double kaiming_deviation(const Shape& shape, const KaimingOptions& options) {
-  if (options.mode != "fan_in" && options.mode != "fan_out") {
-    throw Error("kaiming: mode must be fan_in or fan_out, got " + options.mode);
-  }
+  throw_if<Error>(options.mode != "fan_in" && options.mode != "fan_out",
+                  "kaiming: mode must be fan_in or fan_out, got ", options.mode);
   const Fan fan = calculate_fan(shape);
   return calculate_gain(options.nonlinearity, options.a) /
          std::sqrt(static_cast<double>(options.mode == "fan_in" ? fan.in : fan.out));
@@ -68,8 +67,8 @@ Tensor& ones_(Tensor& x) { return constant_(x, 1); }
 Tensor& uniform_(Tensor& x, double low, double high, Generator& generator) {
   xgrad::detail::check_floating("uniform_", x);
   if (!(low <= high)) {
-    throw Error("uniform_: needs low <= high, got " + python_repr(low) + " and " +
-                python_repr(high));
+    throw Error(
+        message("uniform_: needs low <= high, got ", python_repr(low), " and ", python_repr(high)));
   }
   const NoGrad no_grad;
   xgrad::detail::fill_uniform(x, low, high, generator);
@@ -79,7 +78,8 @@ Tensor& uniform_(Tensor& x, double low, double high, Generator& generator) {
 Tensor& normal_(Tensor& x, double mean, double deviation, Generator& generator) {
   xgrad::detail::check_floating("normal_", x);
   if (!(deviation >= 0)) {
-    throw Error("normal_: the deviation must not be negative, got " + python_repr(deviation));
+    throw Error(
+        message("normal_: the deviation must not be negative, got ", python_repr(deviation)));
   }
   const NoGrad no_grad;
   xgrad::detail::fill_normal(x, mean, deviation, generator);
@@ -89,8 +89,9 @@ Tensor& normal_(Tensor& x, double mean, double deviation, Generator& generator) 
 Tensor& trunc_normal_(Tensor& x, double mean, double deviation, double low, double high,
                       Generator& generator) {
   if (!(deviation > 0 && low <= high)) {
-    throw Error("trunc_normal_: needs deviation > 0 and low <= high, got " +
-                python_repr(deviation) + ", " + python_repr(low) + " and " + python_repr(high));
+    throw Error(message("trunc_normal_: needs deviation > 0 and low <= high, got ",
+                        python_repr(deviation), ", ", python_repr(low), " and ",
+                        python_repr(high)));
   }
   const NoGrad no_grad;
   // The error function of a bound, which is 2 (its normal distribution) - 1.
@@ -98,8 +99,7 @@ Tensor& trunc_normal_(Tensor& x, double mean, double deviation, double low, doub
     return std::erf((bound - mean) / deviation / std::numbers::sqrt2);
   };
   uniform_(x, erf_of(low), erf_of(high), generator);
-  xgrad::detail::dispatch_floating(x.dtype(), [&](auto t) {
-    using T = decltype(t);
+  xgrad::detail::dispatch_floating(x.dtype(), [&]<class T>(T) {
     for (T& v : x.mut<T>()) {
       const T z = static_cast<T>(inverse_erf(v)) * static_cast<T>(deviation * std::numbers::sqrt2);
       v = std::clamp(z + static_cast<T>(mean), static_cast<T>(low), static_cast<T>(high));
@@ -109,9 +109,8 @@ Tensor& trunc_normal_(Tensor& x, double mean, double deviation, double low, doub
 }
 
 Fan calculate_fan(const Shape& shape) {
-  if (shape.dim() < 2) {
-    throw ShapeError("fan: needs at least 2 dimensions (out, in, *), got shape " + shape.str());
-  }
+  throw_if<ShapeError>(shape.dim() < 2, "fan: needs at least 2 dimensions (out, in, *), got shape ",
+                       shape);
   std::int64_t field = 1;
   for (int d = 2; d < shape.dim(); ++d) field *= shape[d];
   return {shape[1] * field, shape[0] * field};
@@ -128,8 +127,9 @@ double calculate_gain(const std::string& nonlinearity, std::optional<double> par
     return std::sqrt(2 / (1 + slope * slope));
   }
   if (nonlinearity == "selu") return 0.75;
-  throw Error("calculate_gain: unknown nonlinearity " + nonlinearity +
-              "; known are linear, conv1d to conv3d, sigmoid, tanh, relu, leaky_relu and selu");
+  throw Error(
+      message("calculate_gain: unknown nonlinearity ", nonlinearity,
+              "; known are linear, conv1d to conv3d, sigmoid, tanh, relu, leaky_relu and selu"));
 }
 
 Tensor& kaiming_uniform_(Tensor& x, const KaimingOptions& options) {

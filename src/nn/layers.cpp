@@ -1,8 +1,8 @@
 #include <cmath>
 
+#include "detail/message.hpp"
 #include "detail/python.hpp"
 #include "xgrad/autograd.hpp"
-#include "xgrad/error.hpp"
 #include "xgrad/nn/activation.hpp"
 #include "xgrad/nn/container.hpp"
 #include "xgrad/nn/dropout.hpp"
@@ -19,8 +19,7 @@ using xgrad::detail::python_repr;
 namespace {
 Shape weight_shape(const char* layer, std::int64_t rows, std::int64_t cols) {
   if (rows < 0 || cols < 0) {
-    throw Error(std::string(layer) + ": sizes must not be negative, got weight " +
-                Shape{rows, cols}.str());
+    throw Error(message(layer, ": sizes must not be negative, got weight ", Shape{rows, cols}));
   }
   return {rows, cols};
 }
@@ -77,20 +76,19 @@ std::string Softplus::extra_repr() const {
 }
 
 Dropout::Dropout(double probability) : p(probability) {
-  if (!(p >= 0 && p <= 1)) throw Error("Dropout: p must be 0 to 1, got " + python_repr(p));
+  if (!(p >= 0 && p <= 1)) throw Error(message("Dropout: p must be 0 to 1, got ", python_repr(p)));
 }
 Tensor Dropout::forward(const Tensor& x) { return dropout(x, p, is_training()); }
 std::string Dropout::extra_repr() const { return "p=" + python_repr(p) + ", inplace=False"; }
 
 Module& ModuleList::operator[](std::int64_t i) const {
   if (i < -size() || i >= size()) {
-    throw IndexError(type_name() + ": index " + std::to_string(i) + " of " +
-                     std::to_string(size()) + " modules");
+    throw IndexError(message(type_name(), ": index ", i, " of ", size(), " modules"));
   }
   return child(i < 0 ? i + size() : i);
 }
 void ModuleList::throw_other_type(std::int64_t i) const {
-  throw Error(type_name() + ": module " + std::to_string(i) + " is a " + (*this)[i].type_name());
+  throw Error(message(type_name(), ": module ", i, " is a ", (*this)[i].type_name()));
 }
 
 Tensor Sequential::forward(const Tensor& x) {

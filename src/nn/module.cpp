@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "detail/message.hpp"
 #include "xgrad/autograd.hpp"
-#include "xgrad/error.hpp"
 #include "xgrad/extend.hpp"
 
 namespace xgrad::nn {
@@ -37,8 +37,8 @@ Module& Module::child(std::int64_t i) const {
 }
 
 Tensor Module::forward(const Tensor&) {
-  throw Error(type_name() +
-              ": has no forward of one tensor. Override it, or call the forward it has.");
+  throw Error(message(type_name(),
+                      ": has no forward of one tensor. Override it, or call the forward it has."));
 }
 
 Tensor Module::operator()(const Tensor& x) {
@@ -65,10 +65,9 @@ Tensor Module::operator()(const Tensor& x) {
 // ---- building -----------------------------------------------------------------------------------
 
 void Module::check_not_sliced(const std::type_info& object, const std::type_info& type) {
-  if (object != type) {
-    throw Error(
-        "register_module: this would keep only the base part of a module of a derived class");
-  }
+  throw_if<Error>(
+      object != type,
+      "register_module: this would keep only the base part of a module of a derived class");
 }
 
 void Module::check_name(const std::string& name) const {
@@ -77,14 +76,14 @@ void Module::check_name(const std::string& name) const {
   };
   if (name.empty() || name.find('.') != std::string::npos || taken(contents_->parameters) ||
       taken(contents_->buffers) || taken(contents_->children)) {
-    throw Error("register: the name \"" + name + "\" in " + type_name() +
-                " is empty, taken or has a dot");
+    throw Error(message("register: the name \"", name, "\" in ", type_name(),
+                        " is empty, taken or has a dot"));
   }
 }
 
 Module& Module::register_module(std::string name, std::unique_ptr<Module> module) {
   check_name(name);
-  if (!module) throw Error("register_module: \"" + name + "\" is a null pointer");
+  throw_if<Error>(!module, "register_module: \"", name, "\" is a null pointer");
   module->name_ = name;
   return *contents_->children.emplace_back(std::move(name), std::move(module)).second;
 }
@@ -174,10 +173,8 @@ void Module::requires_grad_(bool on) {
 }
 
 void Module::to(DType dtype) {
-  if (!is_floating_point(dtype)) {
-    throw DTypeError(std::string("to: a module's parameters are float32 or float64, not ") +
-                     xgrad::name(dtype));
-  }
+  throw_if<DTypeError>(!is_floating_point(dtype),
+                       "to: a module's parameters are float32 or float64, not ", dtype);
   for (const auto& entry : collected(true, true, true)) {
     const Tensor& x = entry.second;
     if (!is_floating_point(x.dtype()) || x.dtype() == dtype) continue;

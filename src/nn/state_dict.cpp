@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "detail/message.hpp"
 #include "xgrad/autograd.hpp"
-#include "xgrad/error.hpp"
 #include "xgrad/nn/module.hpp"
 
 namespace xgrad::nn {
@@ -82,7 +82,7 @@ LoadResult Module::load_state_dict(const StateDict& state, LoadOptions options) 
     list(text, "unexpected", hinted);
   }
   list(text, "misshapen", misshapen);
-  if (!text.empty()) throw Error("load_state_dict: " + text + ".");
+  throw_if<Error>(!text.empty(), "load_state_dict: ", text, ".");
 
   const NoGrad no_grad;
   for (auto& [name, tensor] : mine) {

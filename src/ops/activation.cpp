@@ -2,16 +2,14 @@
 #include <limits>
 #include <numbers>
 
+#include "detail/message.hpp"
 #include "kernels/functions.hpp"
 #include "ops/elementwise.hpp"
 #include "xgrad/extend.hpp"
 
 namespace xgrad {
 
-using ops::by_input;
-using ops::by_output;
-using ops::constant;
-using ops::map2;
+using ops::by_input, ops::by_output, ops::constant, ops::map2;
 
 // ---- pieces of straight lines -------------------------------------------------------------------
 
@@ -54,7 +52,7 @@ Tensor leaky_relu(const Tensor& x, double negative_slope) {
 }
 
 Tensor clamp(const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> max) {
-  if (!min && !max) throw Error("clamp: needs min, max or both");
+  throw_if<Error>(!min && !max, "clamp: needs min, max or both");
   Tensor out = x.detach();
   if (min)
     out =
@@ -77,10 +75,7 @@ Tensor clamp(const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> m
 // ---- sigmoid and its relatives ------------------------------------------------------------------
 
 // Functions of numbers for the formulas; of tensors they are xgrad's.
-using kernels::erf;
-using kernels::exp;
-using kernels::sigmoid;
-using kernels::tanh;
+using kernels::erf, kernels::exp, kernels::sigmoid, kernels::tanh;
 
 namespace {
 
@@ -189,8 +184,8 @@ Tensor gelu(const Tensor& x, GeluOptions options) {
   detail::check_floating("gelu", x);
   if (options.approximate == "none") return gelu_exact(x);
   if (options.approximate == "tanh") return gelu_tanh(x);
-  throw Error("gelu: approximate must be \"none\" or \"tanh\", got \"" + options.approximate +
-              "\"");
+  throw Error(
+      message("gelu: approximate must be \"none\" or \"tanh\", got \"", options.approximate, "\""));
 }
 
 }  // namespace xgrad

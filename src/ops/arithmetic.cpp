@@ -1,14 +1,12 @@
 #include <cmath>
 
+#include "detail/message.hpp"
 #include "ops/elementwise.hpp"
 #include "xgrad/extend.hpp"
 
 namespace xgrad {
 
-using ops::chain;
-using ops::map2;
-using ops::over;
-using ops::times;
+using ops::chain, ops::map2, ops::over, ops::times;
 
 // ---- types --------------------------------------------------------------------------------------
 
@@ -23,10 +21,8 @@ DType combined(std::optional<DType> higher, std::optional<DType> lower) {
 }
 
 void no_bool(const char* op, DType type) {
-  if (type == DType::bool_) {
-    throw DTypeError(std::string(op) +
-                     ": not defined for bool tensors; convert with to(xg::int64)");
-  }
+  throw_if<DTypeError>(type == DType::bool_, op,
+                       ": not defined for bool tensors; convert with to(xg::int64)");
 }
 
 /// True division and the like: integers become float32.
@@ -142,7 +138,7 @@ constexpr const char* negative_power =
 template <class T>
 T power(T base, T exponent) {
   if constexpr (std::is_same_v<T, std::int64_t>) {
-    if (exponent < 0) throw Error(negative_power);
+    throw_if<Error>(exponent < 0, negative_power);
     T result = 1;
     for (; exponent > 0; exponent >>= 1, base *= base) {
       if (exponent & 1) result *= base;
@@ -158,7 +154,7 @@ T power(T base, T exponent) {
 Tensor pow(const Tensor& a, Scalar exponent) {
   no_bool("pow", ops::result_type(a, exponent));
   const double e = exponent.to<double>();
-  if (e < 0 && !is_floating_point(ops::result_type(a, exponent))) throw Error(negative_power);
+  throw_if<Error>(e < 0 && !is_floating_point(ops::result_type(a, exponent)), negative_power);
   const auto raised = [&](auto f) { return map2("pow", a, exponent, f); };
   // The usual ones are much faster than the general case, and the whole ones exact.
   Tensor out = e == 1      ? raised([](auto x, auto) { return x; })

@@ -1,3 +1,4 @@
+#include "detail/message.hpp"
 #include "ops/elementwise.hpp"
 #include "xgrad/extend.hpp"
 
@@ -34,8 +35,7 @@ Tensor ge(const Tensor& a, Scalar b) { return map2<bool>("ge", a, b, at_least); 
 Tensor logical_not(const Tensor& x) { return eq(x, 0); }
 
 Tensor isfinite(const Tensor& x) {
-  return detail::dispatch(x.dtype(), [&](auto t) {
-    using T = decltype(t);
+  return detail::dispatch(x.dtype(), [&]<class T>(T) {
     // inf - inf and NaN - NaN are NaN
     return ops::map_as<T, bool>(x, [](T v) { return v - v == 0; });
   });
@@ -47,10 +47,9 @@ namespace {
 
 /// Unrecorded choice; a and b have the result's dtype.
 Tensor chosen(const char* op, const Tensor& condition, const Tensor& a, const Tensor& b) {
-  if (condition.dtype() != DType::bool_) {
-    throw DTypeError(std::string(op) + ": the condition of shape " + condition.shape().str() +
-                     " is " + name(condition.dtype()) + ", not bool; compare it (x != 0)");
-  }
+  throw_if<DTypeError>(condition.dtype() != DType::bool_, op, ": the condition of shape ",
+                       condition.shape(), " is ", condition.dtype(),
+                       ", not bool; compare it (x != 0)");
   const Shape shape = detail::broadcast_shapes(op, condition.shape(),
                                                detail::broadcast_shapes(op, a.shape(), b.shape()));
   const auto fitted = [&](const Tensor& x, bool single_allowed) {
@@ -62,8 +61,7 @@ Tensor chosen(const char* op, const Tensor& condition, const Tensor& a, const Te
   const Tensor y = fitted(b, true);
   Tensor out = empty(shape, {.dtype = a.dtype()});
   if (out.numel() == 0) return out;
-  detail::dispatch(a.dtype(), [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch(a.dtype(), [&]<class T>(T) {
     const T* from_x = x.data<T>().data();
     const T* from_y = y.data<T>().data();
     const auto loop = [to = out.mut<T>(), choice = c.data<bool>()](auto at_x, auto at_y) {

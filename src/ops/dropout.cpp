@@ -6,9 +6,7 @@
 namespace xgrad {
 
 Tensor dropout(const Tensor& x, double p, bool training) {
-  if (!(p >= 0 && p <= 1)) {
-    throw Error("dropout: p must be between 0 and 1, got " + detail::number(p));
-  }
+  throw_if<Error>(!(p >= 0 && p <= 1), "dropout: p must be between 0 and 1, got ", p);
   detail::check_floating("dropout", x);
   if (!training || p == 0 || x.numel() == 0) return x;
 
@@ -16,8 +14,7 @@ Tensor dropout(const Tensor& x, double p, bool training) {
   const double keep = 1 - p;
   Tensor mask = zeros(x.shape(), {.dtype = x.dtype()});
   if (keep > 0) {
-    detail::dispatch_floating(x.dtype(), [&](auto t) {
-      using T = decltype(t);
+    detail::dispatch_floating(x.dtype(), [&]<class T>(T) {
       const T scale = 1 / static_cast<T>(keep);
       for (T& m : mask.mut<T>()) m = default_generator().uniform<double>() < keep ? scale : T(0);
     });

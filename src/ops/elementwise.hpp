@@ -31,19 +31,14 @@ inline Tensor as_floating(const Tensor& x) {
 template <class F>
 Tensor map_floating(const Tensor& x, F f) {
   const Tensor input = as_floating(x);
-  return detail::dispatch_floating(input.dtype(), [&](auto t) {
-    using T = decltype(t);
-    return map_as<T, T>(input, f);
-  });
+  return detail::dispatch_floating(input.dtype(),
+                                   [&]<class T>(T) { return map_as<T, T>(input, f); });
 }
 
 /// f for numbers of any kind, which it keeps; throws DTypeError for bool.
 template <class F>
 Tensor map_number(const char* op, const Tensor& x, F f) {
-  return detail::dispatch_number(op, x.dtype(), [&](auto t) {
-    using T = decltype(t);
-    return map_as<T, T>(x, f);
-  });
+  return detail::dispatch_number(op, x.dtype(), [&]<class T>(T) { return map_as<T, T>(x, f); });
 }
 
 /// PyTorch's type of a result: among tensors with dimensions the greatest type wins; a 0-d tensor,
@@ -73,8 +68,7 @@ Tensor map2_as(const char* op, const Tensor& a, const Tensor& b, F f) {
 template <class R = void, class F>
 Tensor map2(const char* op, const Tensor& a, const Tensor& b, F f) {
   const DType type = result_type(a, b);
-  return detail::dispatch(type, [&](auto t) {
-    using T = decltype(t);
+  return detail::dispatch(type, [&]<class T>(T) {
     return map2_as<T, std::conditional_t<std::is_void_v<R>, T, R>>(op, a.to(type), b.to(type), f);
   });
 }
@@ -83,8 +77,7 @@ Tensor map2(const char* op, const Tensor& a, const Tensor& b, F f) {
 template <class R = void, class F>
 Tensor map2(const char*, const Tensor& a, Scalar b, F f) {
   const DType type = result_type(a, b);
-  return detail::dispatch(type, [&](auto t) {
-    using T = decltype(t);
+  return detail::dispatch(type, [&]<class T>(T) {
     using Result = std::conditional_t<std::is_void_v<R>, T, R>;
     return map_as<T, Result>(a.to(type), [f, v = b.to<T>()](T x) { return f(x, v); });
   });
@@ -111,10 +104,8 @@ T over(T g, T d) {
 template <class F>
 Tensor chain(const Tensor& g, const Tensor& v, F formula) {
   if (is_grad_enabled()) return formula(g, v);
-  return detail::dispatch_floating(g.dtype(), [&](auto t) {
-    using T = decltype(t);
-    return map2_as<T, T>("chain", g, v, formula);
-  });
+  return detail::dispatch_floating(
+      g.dtype(), [&]<class T>(T) { return map2_as<T, T>("chain", g, v, formula); });
 }
 
 /// A smooth function f of each element with a reverse rule formula(g, x) for `chain`. Integers are

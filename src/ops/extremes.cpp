@@ -1,11 +1,9 @@
+#include "detail/message.hpp"
 #include "ops/reduce.hpp"
 
 namespace xgrad {
 
-using ops::all_axes;
-using ops::Axes;
-using ops::axes_of;
-using ops::with_kept;
+using ops::all_axes, ops::Axes, ops::axes_of, ops::with_kept;
 
 namespace {
 
@@ -16,8 +14,7 @@ Tensor first_indices(const Tensor& x, Axes axes, const Tensor& values) {
   std::int64_t* index = out.mut<std::int64_t>().data();
   const ops::Grouped in = ops::grouped(x, axes);
   const kernels::Groups& at = in.groups;
-  detail::dispatch(x.dtype(), [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch(x.dtype(), [&]<class T>(T) {
     const T* from = in.x.template data<T>().data();
     const T* best = values.data<T>().data();
     for (std::int64_t o = 0; o < at.outer; ++o, index += at.inner, best += at.inner) {
@@ -66,8 +63,7 @@ Tensor of_all(const char* op, const Tensor& x) {
 }
 
 Tensor index_of(const char* op, const Tensor& x, Axes axes, bool keepdim) {
-  if (x.dtype() == DType::bool_)
-    throw DTypeError(std::string(op) + ": not defined for bool tensors");
+  throw_if<DTypeError>(x.dtype() == DType::bool_, op, ": not defined for bool tensors");
   return first_indices(x, axes, ops::extreme(op, x, axes, keepdim, op[4] == 'a'));
 }
 

@@ -9,9 +9,7 @@
 
 namespace xgrad {
 
-using ops::Rows;
-using ops::Window;
-using ops::wrap_index;
+using ops::Rows, ops::Window, ops::wrap_index;
 
 namespace {
 
@@ -29,10 +27,8 @@ int dims_of(const Tensor& index) { return index.dtype() == DType::bool_ ? index.
 
 /// A slice's first element and their number.
 std::pair<std::int64_t, std::int64_t> resolved(const char* op, const Slice& s, std::int64_t size) {
-  if (s.step < 1) {
-    throw Error(std::string(op) + ": the step of a slice must be positive, got " +
-                std::to_string(s.step) + "; flip(x, {dim}) reverses");
-  }
+  throw_if<Error>(s.step < 1, op, ": the step of a slice must be positive, got ", s.step,
+                  "; flip(x, {dim}) reverses");
   const auto bound = [size](std::int64_t i) {
     return std::clamp<std::int64_t>(i < 0 ? i + size : i, 0, size);
   };
@@ -45,9 +41,8 @@ void check_tensor(const char* op, const Tensor& index, const Shape& shape, int d
   if (index.dtype() != DType::bool_) return ops::check_int64(op, index);
   for (int d = 0; d < index.shape().dim(); ++d) {
     if (index.shape()[d] == shape[dim + d]) continue;
-    throw IndexError(std::string(op) + ": a mask of shape " + index.shape().str() +
-                     " does not match shape " + shape.str() + " from dim " + std::to_string(dim) +
-                     " on");
+    throw IndexError(message(op, ": a mask of shape ", index.shape(), " does not match shape ",
+                             shape, " from dim ", dim, " on"));
   }
 }
 
@@ -63,10 +58,10 @@ Selection read_list(const char* op, const Shape& shape, std::initializer_list<In
     if (kind == Kind::ellipsis) ++ellipses;
   }
   if (named > shape.dim() || ellipses > 1 || tensors > 1) {
-    throw IndexError(std::string(op) + ": an index of " + detail::count(named, "dimension") + ", " +
-                     std::to_string(ellipses) + " Ellipsis and " +
-                     detail::count(tensors, "tensor") + " for shape " + shape.str() +
-                     ": at most its dimensions, one Ellipsis and one tensor");
+    throw IndexError(message(op, ": an index of ", detail::count(named, "dimension"), ", ",
+                             ellipses, " Ellipsis and ", detail::count(tensors, "tensor"),
+                             " for shape ", shape,
+                             ": at most its dimensions, one Ellipsis and one tensor"));
   }
 
   const Window all(shape);
@@ -164,10 +159,9 @@ Tensor& Tensor::index_put_(std::initializer_list<Index> list, const Tensor& valu
   while (from.dim() > target.dim() && from[0] == 1) {
     from = Shape(std::span<const std::int64_t>(from.begin() + 1, from.end()));
   }
-  if (detail::broadcast_shapes("index_put_", target, from) != target) {
-    throw ShapeError("index_put_: values of shape " + values.shape().str() +
-                     " do not stretch to the part of shape " + target.str());
-  }
+  throw_if<ShapeError>(detail::broadcast_shapes("index_put_", target, from) != target,
+                       "index_put_: values of shape ", values.shape(),
+                       " do not stretch to the part of shape ", target);
   const NoGrad no_grad;
   Tensor source = values.to(dtype());
   if (source.impl().storage == impl().storage) source = source.clone();  // read before writing
@@ -178,8 +172,7 @@ Tensor& Tensor::index_put_(std::initializer_list<Index> list, const Tensor& valu
   }
   source = source.expand(target);
   Tensor region = ops::read(*this, s.window);
-  detail::dispatch(dtype(), [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch(dtype(), [&]<class T>(T) {
     const T* row = source.data<T>().data();
     T* to = region.mut<T>().data();
     ops::each_row(rows, [&](std::int64_t whole, std::int64_t taken) {

@@ -7,8 +7,7 @@
 
 namespace xgrad {
 
-using detail::wrap_dim;
-using ops::Window;
+using detail::wrap_dim, ops::Window;
 
 // ---- copies side by side ------------------------------------------------------------------------
 
@@ -26,8 +25,8 @@ Shape blocks(const Shape& shape, int d, std::int64_t times) {
 Tensor repeat(const Tensor& x, Shape repeats) {
   const int added = repeats.dim() - x.shape().dim();
   if (added < 0 || std::any_of(repeats.begin(), repeats.end(), [](auto n) { return n < 0; })) {
-    throw ShapeError("repeat: repeats " + repeats.str() +
-                     " must be a number >= 0 for each dimension of shape " + x.shape().str());
+    throw ShapeError(message("repeat: repeats ", repeats,
+                             " must be a number >= 0 for each dimension of shape ", x.shape()));
   }
   Shape once;
   for (int d = 0; d < repeats.dim(); ++d) once.push_back(d < added ? 1 : x.shape()[d - added]);
@@ -59,7 +58,7 @@ namespace {
 
 /// All in the type that holds the values of each.
 std::vector<Tensor> promoted(const char* op, const std::vector<Tensor>& xs) {
-  if (xs.empty()) throw ShapeError(std::string(op) + ": needs at least one tensor");
+  throw_if<ShapeError>(xs.empty(), op, ": needs at least one tensor");
   DType dtype = xs[0].dtype();
   for (const Tensor& x : xs) dtype = promote_types(dtype, x.dtype());
   std::vector<Tensor> same;
@@ -83,8 +82,7 @@ Tensor joined(const std::vector<Tensor>& blocks, const Shape& shape, int dim) {
                                const std::string& rule) {
   std::string shapes;
   for (const Tensor& x : xs) shapes += (shapes.empty() ? "" : ", ") + x.shape().str();
-  throw ShapeError(std::string(op) + ": " + rule + ", but tensor " + std::to_string(at) +
-                   " differs: got shapes " + shapes);
+  throw ShapeError(message(op, ": ", rule, ", but tensor ", at, " differs: got shapes ", shapes));
 }
 
 }  // namespace
@@ -96,9 +94,8 @@ Tensor cat(const std::vector<Tensor>& tensors, std::int64_t dim) {
   for (const Tensor& x : xs) {
     if (shape == nothing) shape = x.shape();
   }
-  if (shape.dim() == 0) {
-    throw ShapeError("cat: 0-d tensors have no dimension to join along; use stack");
-  }
+  throw_if<ShapeError>(shape.dim() == 0,
+                       "cat: 0-d tensors have no dimension to join along; use stack");
   const int at = shape == nothing ? 0 : wrap_dim("cat", dim, shape.dim());
   shape[at] = 0;
   std::vector<Tensor> blocks{empty(shape, {.dtype = xs[0].dtype()})};
@@ -173,7 +170,7 @@ std::vector<Tensor> pieces(const Tensor& x, int dim, const std::vector<std::int6
 }
 
 int checked_dim(const char* op, const Tensor& x, std::int64_t dim) {
-  if (x.dim() == 0) throw ShapeError(std::string(op) + ": a 0-d tensor has no pieces");
+  throw_if<ShapeError>(x.dim() == 0, op, ": a 0-d tensor has no pieces");
   return wrap_dim(op, dim, x.shape().dim());
 }
 
@@ -193,10 +190,9 @@ std::vector<std::int64_t> equal_sizes(std::int64_t total, std::int64_t size) {
 std::vector<Tensor> split(const Tensor& x, std::int64_t size, std::int64_t dim) {
   const int at = checked_dim("split", x, dim);
   const std::int64_t total = x.shape()[at];
-  if (size < 0 || (size == 0 && total > 0)) {
-    throw Error("split: the size of the pieces must be positive, got " + std::to_string(size) +
-                " for shape " + x.shape().str());
-  }
+  throw_if<Error>(size < 0 || (size == 0 && total > 0),
+                  "split: the size of the pieces must be positive, got ", size, " for shape ",
+                  x.shape());
   return pieces(x, at, equal_sizes(total, size), "SplitBackward0");
 }
 
@@ -208,15 +204,15 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& size
   if (left != 0) {
     std::string list;
     for (std::int64_t size : sizes) list += (list.empty() ? "" : ", ") + std::to_string(size);
-    throw ShapeError("split: the sizes " + list + " do not add up to dim " + std::to_string(dim) +
-                     " of shape " + x.shape().str());
+    throw ShapeError(
+        message("split: the sizes ", list, " do not add up to dim ", dim, " of shape ", x.shape()));
   }
   return pieces(x, at, sizes, "SplitWithSizesBackward0");
 }
 
 std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, std::int64_t dim) {
   const int at = checked_dim("chunk", x, dim);
-  if (chunks < 1) throw Error("chunk: needs at least 1 chunk, got " + std::to_string(chunks));
+  throw_if<Error>(chunks < 1, "chunk: needs at least 1 chunk, got ", chunks);
   const std::int64_t total = x.shape()[at];
   if (total == 0) {
     const std::vector<std::int64_t> none(static_cast<std::size_t>(chunks), 0);

@@ -17,9 +17,9 @@ namespace {
 
 void check_same_dtype(const char* op, const Tensor& a, const char* what, const Tensor& b) {
   if (a.dtype() == b.dtype()) return;
-  throw DTypeError(std::string(op) + ": " + name(a.dtype()) + " of shape " + a.shape().str() +
-                   " and " + what + name(b.dtype()) + " of shape " + b.shape().str() +
-                   "; convert one, for example with to(xg::" + name(a.dtype()) + ")");
+  throw DTypeError(message(op, ": ", a.dtype(), " of shape ", a.shape(), " and ", what, b.dtype(),
+                           " of shape ", b.shape(),
+                           "; convert one, for example with to(xg::", a.dtype(), ")"));
 }
 
 /// The dimensions before the last two.
@@ -45,8 +45,7 @@ Tensor product(const Tensor& a, bool transpose_a, const Tensor& b, bool transpos
   shape.push_back(n);
   shape.push_back(m);
   Tensor out = empty(shape, {.dtype = a.dtype()});
-  detail::dispatch_number("matmul", a.dtype(), [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch_number("matmul", a.dtype(), [&]<class T>(T) {
     const T* from_a = a.data<T>().data();
     const T* from_b = b.data<T>().data();
     T* to = out.mut<T>().data();
@@ -102,9 +101,9 @@ void check_product(const char* op, const Tensor& a, const Tensor& b) {
     std::swap(turned[sb.dim() - 2], turned[sb.dim() - 1]);
     repair = " " + sb.str() + " would fit as " + turned.str() + ": transpose(-2, -1).";
   }
-  throw ShapeError(std::string(op) + ": shapes " + sa.str() + " and " + sb.str() +
-                   " do not multiply: the inner sizes differ, " + std::to_string(sa.back()) +
-                   " vs " + std::to_string(inner) + "." + repair);
+  throw ShapeError(message(op, ": shapes ", sa, " and ", sb,
+                           " do not multiply: the inner sizes differ, ", sa.back(), " vs ", inner,
+                           ".", repair));
 }
 
 }  // namespace
@@ -112,10 +111,9 @@ void check_product(const char* op, const Tensor& a, const Tensor& b) {
 Tensor matmul(const Tensor& a, const Tensor& b) {
   const int rank_a = a.shape().dim();
   const int rank_b = b.shape().dim();
-  if (rank_a == 0 || rank_b == 0) {
-    throw ShapeError("matmul: needs at least 1 dimension, got shapes " + a.shape().str() + " and " +
-                     b.shape().str() + ". Multiply by a 0-d tensor with *.");
-  }
+  throw_if<ShapeError>(rank_a == 0 || rank_b == 0,
+                       "matmul: needs at least 1 dimension, got shapes ", a.shape(), " and ",
+                       b.shape(), ". Multiply by a 0-d tensor with *.");
   check_product("matmul", a, b);
   if (rank_a == 2 && rank_b == 2) return gemm(a, false, b, false);
 
@@ -140,19 +138,16 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 }
 
 Tensor bmm(const Tensor& a, const Tensor& b) {
-  if (a.dim() != 3 || b.dim() != 3 || a.size(0) != b.size(0)) {
-    throw ShapeError("bmm: needs shapes (b, n, k) and (b, k, m), got " + a.shape().str() + " and " +
-                     b.shape().str() + ". matmul broadcasts the other ranks.");
-  }
+  throw_if<ShapeError>(a.dim() != 3 || b.dim() != 3 || a.size(0) != b.size(0),
+                       "bmm: needs shapes (b, n, k) and (b, k, m), got ", a.shape(), " and ",
+                       b.shape(), ". matmul broadcasts the other ranks.");
   check_product("bmm", a, b);
   return gemm(a, false, b, false, "BmmBackward0");
 }
 
 Tensor outer(const Tensor& a, const Tensor& b) {
-  if (a.dim() != 1 || b.dim() != 1) {
-    throw ShapeError("outer: needs two 1-d tensors, got shapes " + a.shape().str() + " and " +
-                     b.shape().str());
-  }
+  throw_if<ShapeError>(a.dim() != 1 || b.dim() != 1, "outer: needs two 1-d tensors, got shapes ",
+                       a.shape(), " and ", b.shape());
   return unsqueeze(a, 1) * b;
 }
 
@@ -164,15 +159,16 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   check_same_dtype("linear", x, "a weight of ", weight);
   const Shape& w = weight.shape();
   if (w.dim() != 2 || x.dim() == 0 || x.shape().back() != w[1]) {
-    throw ShapeError("linear: x of shape " + x.shape().str() + " does not fit a weight of shape " +
-                     w.str() + ": expected x (*, in) and weight (out, in)" +
-                     (w.dim() == 2 ? ", x of shape (*, " + std::to_string(w[1]) + ")." : "."));
+    throw ShapeError(
+        message("linear: x of shape ", x.shape(), " does not fit a weight of shape ", w,
+                ": expected x (*, in) and weight (out, in)",
+                (w.dim() == 2 ? ", x of shape (*, " + std::to_string(w[1]) + ")." : ".")));
   }
   if (!bias.defined()) return;
   check_same_dtype("linear", x, "a bias of ", bias);
   if (bias.shape() != Shape{w[0]}) {
-    throw ShapeError("linear: the bias has shape " + bias.shape().str() + ", a weight of shape " +
-                     w.str() + " needs " + Shape{w[0]}.str());
+    throw ShapeError(message("linear: the bias has shape ", bias.shape(), ", a weight of shape ", w,
+                             " needs ", Shape{w[0]}));
   }
 }
 
@@ -195,8 +191,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const Shape lead(std::span<const std::int64_t>(shape.begin(), shape.end() - 1));
   const std::int64_t rows = lead.numel();
   Tensor out = empty(shape, {.dtype = x.dtype()});
-  detail::dispatch_number("linear", x.dtype(), [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch_number("linear", x.dtype(), [&]<class T>(T) {
     T* y = out.mut<T>().data();
     if (bias.defined()) {
       const std::span<const T> b = bias.data<T>();

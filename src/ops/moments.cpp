@@ -5,14 +5,8 @@
 
 namespace xgrad {
 
-using ops::all_axes;
-using ops::Axes;
-using ops::axes_of;
-using ops::Grouped;
-using ops::grouped;
-using ops::over;
-using ops::reduced_shape;
-using ops::with_kept;
+using ops::all_axes, ops::Axes, ops::axes_of, ops::Grouped, ops::grouped, ops::over,
+    ops::reduced_shape, ops::with_kept;
 
 // ---- var, std -----------------------------------------------------------------------------------
 
@@ -43,8 +37,7 @@ Tensor variance(const char* op, const Tensor& x, Axes axes, bool unbiased, bool 
   double* mean = center.mut<double>().data();
   const Grouped in = grouped(x, axes);
   const double divisor = degrees_of_freedom(x, axes, unbiased);
-  detail::dispatch_floating(x.dtype(), [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch_floating(x.dtype(), [&]<class T>(T) {
     const T* from = in.x.data<T>().data();
     means(in.groups, from, mean);
     kernels::squares(in.groups, from, mean, divisor, out.mut<T>().data());
@@ -97,8 +90,7 @@ Tensor norm_of(const Tensor& x, Axes axes, bool keepdim, double p) {
   if (p == 2) {
     Tensor out = empty(reduced_shape(x.shape(), axes, keepdim), {.dtype = x.dtype()});
     const Grouped in = grouped(x, axes);
-    detail::dispatch_floating(x.dtype(), [&](auto t) {
-      using T = decltype(t);
+    detail::dispatch_floating(x.dtype(), [&]<class T>(T) {
       kernels::squares(in.groups, in.x.data<T>().data(), nullptr, 1, out.mut<T>().data());
     });
     return sqrt(out);
@@ -151,8 +143,7 @@ Tensor logsumexp(const Tensor& x, Dims dim, bool keepdim) {
   const Tensor input = ops::as_floating(x);
   Tensor out = empty(reduced_shape(x.shape(), axes, keepdim), {.dtype = input.dtype()});
   const Grouped in = grouped(input, axes);
-  detail::dispatch_floating(input.dtype(), [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch_floating(input.dtype(), [&]<class T>(T) {
     const T* from = in.x.data<T>().data();
     T* to = out.mut<T>().data();
     kernels::extremes(in.groups, from, true, to);

@@ -2,16 +2,12 @@
 
 #include <limits>
 
+#include "detail/message.hpp"
+
 namespace xgrad {
 
-using ops::all_axes;
-using ops::Axes;
-using ops::axes_of;
-using ops::Grouped;
-using ops::grouped;
-using ops::reduced_count;
-using ops::reduced_shape;
-using ops::spread;
+using ops::all_axes, ops::Axes, ops::axes_of, ops::Grouped, ops::grouped, ops::reduced_count,
+    ops::reduced_shape, ops::spread;
 
 // ---- dimensions ---------------------------------------------------------------------------------
 
@@ -21,11 +17,9 @@ bool has(Axes axes, int d) { return ((axes >> d) & 1U) != 0; }
 
 /// The braces of `sum({0, 1})`; empty ones are more often a mistake than a wish.
 Dims listed(const char* op, std::initializer_list<std::int64_t> dims) {
-  if (dims.size() == 0) {
-    throw Error(std::string(op) +
-                ": an empty list of dimensions; to reduce over all of them call " + op +
-                "() without one");
-  }
+  throw_if<Error>(dims.size() == 0, op,
+                  ": an empty list of dimensions; to reduce over all of them call ", op,
+                  "() without one");
   return dims;
 }
 
@@ -35,10 +29,8 @@ Axes ops::axes_of(const char* op, const Tensor& x, const Dims& dims) {
   Axes axes = 0;
   for (std::int64_t dim : dims) {
     const Axes bit = Axes{1} << detail::wrap_dim(op, dim, x.shape().dim());
-    if ((axes & bit) != 0) {
-      throw ShapeError(std::string(op) + ": dim " + std::to_string(dim) +
-                       " is named twice for shape " + x.shape().str());
-    }
+    throw_if<ShapeError>((axes & bit) != 0, op, ": dim ", dim, " is named twice for shape ",
+                         x.shape());
     axes |= bit;
   }
   return dims.count() == 0 ? all_axes(x) : axes & all_axes(x);
@@ -104,8 +96,7 @@ Tensor ops::sum(const Tensor& x, Axes axes, bool keepdim, const char* node) {
   Tensor out =
       empty(reduced_shape(x.shape(), axes, keepdim), {.dtype = floating ? x.dtype() : int64});
   const Grouped in = grouped(x, axes);
-  detail::dispatch(x.dtype(), [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch(x.dtype(), [&]<class T>(T) {
     const T* from = in.x.data<T>().data();
     if constexpr (std::is_floating_point_v<T>) {
       kernels::sums(in.groups, from, nullptr, 1, out.mut<T>().data());
@@ -126,8 +117,7 @@ Tensor ops::mean(const Tensor& x, Axes axes, bool keepdim, const char* node) {
   Tensor out = empty(reduced_shape(x.shape(), axes, keepdim), {.dtype = x.dtype()});
   const auto n = static_cast<double>(reduced_count(x.shape(), axes));
   const Grouped in = grouped(x, axes);
-  detail::dispatch_floating(x.dtype(), [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch_floating(x.dtype(), [&]<class T>(T) {
     kernels::sums(in.groups, in.x.data<T>().data(), nullptr, n, out.mut<T>().data());
   });
   return record(
@@ -182,14 +172,11 @@ Tensor sum_to(const Tensor& g, const Shape& shape) {
 
 Tensor ops::extreme(const char* op, const Tensor& x, Axes axes, bool keepdim, bool greatest) {
   const Shape shape = reduced_shape(x.shape(), axes, keepdim);
-  if (reduced_count(x.shape(), axes) == 0) {
-    throw IndexError(std::string(op) + ": over no elements: shape " + x.shape().str() +
-                     " has size 0 in a reduced dimension");
-  }
+  throw_if<IndexError>(reduced_count(x.shape(), axes) == 0, op, ": over no elements: shape ",
+                       x.shape(), " has size 0 in a reduced dimension");
   Tensor out = empty(shape, {.dtype = x.dtype()});
   const Grouped in = grouped(x, axes);
-  detail::dispatch(x.dtype(), [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch(x.dtype(), [&]<class T>(T) {
     const T* from = in.x.data<T>().data();
     T* to = out.mut<T>().data();
     if constexpr (std::is_floating_point_v<T>) {

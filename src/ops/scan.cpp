@@ -2,8 +2,7 @@
 
 namespace xgrad {
 
-using ops::Axes;
-using ops::axes_of;
+using ops::Axes, ops::axes_of;
 
 // ---- prod ---------------------------------------------------------------------------------------
 
@@ -27,8 +26,7 @@ Tensor product(const Tensor& x, Axes axes, bool keepdim, const char* node) {
   const DType type = is_floating_point(x.dtype()) ? x.dtype() : int64;
   Tensor out = empty(ops::reduced_shape(x.shape(), axes, keepdim), {.dtype = type});
   const ops::Grouped in = ops::grouped(x, axes);  // one dimension or all: no copy
-  detail::dispatch(x.dtype(), [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch(x.dtype(), [&]<class T>(T) {
     using Total = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
     using R = std::conditional_t<std::is_floating_point_v<T>, T, std::int64_t>;
     R* to = out.mut<R>().data();
@@ -67,8 +65,7 @@ Tensor cumsum(const Tensor& x, std::int64_t dim) {
   const ops::Grouped in = ops::grouped(x, axes_of("cumsum", x, dim));
   const kernels::Groups& at = in.groups;
   Tensor out = empty(x.shape(), {.dtype = is_floating_point(x.dtype()) ? x.dtype() : int64});
-  detail::dispatch(x.dtype(), [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch(x.dtype(), [&]<class T>(T) {
     using Total = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
     using R = std::conditional_t<std::is_floating_point_v<T>, T, std::int64_t>;
     const T* from = in.x.template data<T>().data();

@@ -9,19 +9,12 @@
 
 namespace xgrad {
 
-using detail::wrap_dim;
-using ops::check_int64;
-using ops::Rows;
-using ops::Window;
-using ops::wrap_index;
+using detail::wrap_dim, ops::check_int64, ops::Rows, ops::Window, ops::wrap_index;
 
 std::int64_t ops::wrap_index(const char* op, std::int64_t i, std::int64_t lowest, int dim,
                              std::int64_t size) {
-  if (i < lowest || i >= size) {
-    throw IndexError(std::string(op) + ": index " + std::to_string(i) +
-                     " is out of range for dim " + std::to_string(dim) + " of size " +
-                     std::to_string(size));
-  }
+  throw_if<IndexError>(i < lowest || i >= size, op, ": index ", i, " is out of range for dim ", dim,
+                       " of size ", size);
   return i < 0 ? i + size : i;
 }
 
@@ -34,8 +27,8 @@ Tensor ops::wrap_indices(const char* op, const Tensor& index, std::int64_t lowes
 
 void ops::check_int64(const char* op, const Tensor& index) {
   if (index.dtype() == int64) return;
-  throw DTypeError(std::string(op) + ": the index must be int64, got " + name(index.dtype()) +
-                   " of shape " + index.shape().str());
+  throw DTypeError(
+      message(op, ": the index must be int64, got ", index.dtype(), " of shape ", index.shape()));
 }
 
 // ---- one index, one range -----------------------------------------------------------------------
@@ -43,7 +36,7 @@ void ops::check_int64(const char* op, const Tensor& index) {
 namespace {
 
 int dim_with_size(const char* op, const Tensor& x, std::int64_t dim) {
-  if (x.dim() == 0) throw IndexError(std::string(op) + ": a 0-d tensor has no parts");
+  throw_if<IndexError>(x.dim() == 0, op, ": a 0-d tensor has no parts");
   return wrap_dim(op, dim, x.shape().dim());
 }
 
@@ -67,9 +60,8 @@ Tensor narrow(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_
   const std::int64_t size = x.shape()[at];
   const std::int64_t first = start < 0 ? start + size : start;
   if (first < 0 || length < 0 || first > size || length > size - first) {
-    throw IndexError("narrow: " + detail::count(length, "element") + " from " +
-                     std::to_string(start) + " on do not lie within dim " + std::to_string(dim) +
-                     " of shape " + x.shape().str());
+    throw IndexError(message("narrow: ", detail::count(length, "element"), " from ", start,
+                             " on do not lie within dim ", dim, " of shape ", x.shape()));
   }
   return ops::part(x, ops::slice(x.shape(), at, first, length), "SliceBackward0");
 }
@@ -81,8 +73,7 @@ namespace {
 /// The derivative of take_rows: zeros with each row of g added at its place.
 Tensor add_rows(const Tensor& g, const Rows& rows) {
   Tensor out = zeros(rows.from, {.dtype = g.dtype()});
-  detail::dispatch_floating(g.dtype(), [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch_floating(g.dtype(), [&]<class T>(T) {
     const T* from = g.data<T>().data();
     T* to = out.mut<T>().data();
     ops::each_row(rows, [&](std::int64_t whole, std::int64_t taken) {
@@ -98,8 +89,7 @@ Tensor add_rows(const Tensor& g, const Rows& rows) {
 
 Tensor ops::take_rows(const Tensor& x, const Rows& rows, const char* name) {
   Tensor out = empty(rows.to, {.dtype = x.dtype()});
-  detail::dispatch(x.dtype(), [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch(x.dtype(), [&]<class T>(T) {
     const T* from = x.data<T>().data();
     T* to = out.mut<T>().data();
     ops::each_row(rows, [&](std::int64_t whole, std::int64_t taken) {
@@ -112,10 +102,8 @@ Tensor ops::take_rows(const Tensor& x, const Rows& rows, const char* name) {
 
 Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index) {
   check_int64("index_select", index);
-  if (index.dim() > 1) {
-    throw ShapeError("index_select: the index must be 1-d, got shape " + index.shape().str() +
-                     ". index(x, {tensor}) takes any shape.");
-  }
+  throw_if<ShapeError>(index.dim() > 1, "index_select: the index must be 1-d, got shape ",
+                       index.shape(), ". index(x, {tensor}) takes any shape.");
   const int at = wrap_dim("index_select", dim, x.shape().dim());
   Rows rows{.blocks = {1, 1, 1}, .numbers = {}, .from = x.shape(), .to = x.shape()};
   for (int d = 0; d < x.shape().dim(); ++d) {
@@ -129,10 +117,8 @@ Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index) {
 Tensor embedding(const Tensor& indices, const Tensor& weight,
                  std::optional<std::int64_t> padding_idx) {
   check_int64("embedding", indices);
-  if (weight.dim() != 2) {
-    throw ShapeError("embedding: weight must be (rows, features), got shape " +
-                     weight.shape().str());
-  }
+  throw_if<ShapeError>(weight.dim() != 2, "embedding: weight must be (rows, features), got shape ",
+                       weight.shape());
   const std::int64_t count = weight.size(0);
   if (padding_idx) padding_idx = wrap_index("embedding", *padding_idx, -count, 0, count);
   Rows rows{.blocks = {1, count, weight.size(1)},
@@ -176,8 +162,7 @@ void each_gathered(const Shape& shape, int dim, const Tensor& index, F element) 
 /// The derivative of gather: zeros of that shape with each element of g added at its place.
 Tensor scatter_add(const Tensor& g, const Shape& shape, int dim, const Tensor& index) {
   Tensor out = zeros(shape, {.dtype = g.dtype()});
-  detail::dispatch_floating(g.dtype(), [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch_floating(g.dtype(), [&]<class T>(T) {
     const T* from = g.data<T>().data();
     T* to = out.mut<T>().data();
     each_gathered(shape, dim, index,
@@ -200,16 +185,12 @@ Tensor gather(const Tensor& x, std::int64_t dim, const Tensor& index) {
   for (int d = 0; fits && index.numel() > 0 && d < index.shape().dim(); ++d) {
     fits = d == at || index.shape()[d] <= shape[d];
   }
-  if (!fits) {
-    throw ShapeError("gather: index of shape " + index.shape().str() + " does not fit x of shape " +
-                     shape.str() +
-                     ": needs as many dimensions, and no greater sizes except in dim " +
-                     std::to_string(dim));
-  }
+  throw_if<ShapeError>(!fits, "gather: index of shape ", index.shape(), " does not fit x of shape ",
+                       shape, ": needs as many dimensions, and no greater sizes except in dim ",
+                       dim);
   for (std::int64_t i : index.data<std::int64_t>()) wrap_index("gather", i, 0, at, size);
   Tensor out = empty(index.shape(), {.dtype = x.dtype()});
-  detail::dispatch(x.dtype(), [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch(x.dtype(), [&]<class T>(T) {
     const T* from = x.data<T>().data();
     T* to = out.mut<T>().data();
     each_gathered(shape, at, index,

@@ -7,9 +7,7 @@
 
 namespace xgrad {
 
-using detail::wrap_dim;
-using ops::reshaped;
-using ops::Window;
+using detail::wrap_dim, ops::reshaped, ops::Window;
 
 // ---- the same elements in other sizes: memory is shared -----------------------------------------
 
@@ -18,9 +16,8 @@ namespace {
 /// The shape with its -1 replaced by what is left of n elements.
 Shape inferred(const char* op, const Shape& from, Shape shape) {
   const auto fail = [&](const std::string& why) {
-    throw ShapeError(std::string(op) + ": shape " + from.str() + " (" +
-                     detail::count(from.numel(), "element") + ") does not fit into " + shape.str() +
-                     why);
+    throw ShapeError(message(op, ": shape ", from, " (", detail::count(from.numel(), "element"),
+                             ") does not fit into ", shape, why));
   };
   std::int64_t* unknown = nullptr;
   std::int64_t known = 1;
@@ -50,10 +47,8 @@ Tensor flatten(const Tensor& x, std::int64_t start_dim, std::int64_t end_dim) {
   const int rank = x.shape().dim();
   const int first = wrap_dim("flatten", start_dim, rank);
   const int last = wrap_dim("flatten", end_dim, rank);
-  if (first > last) {
-    throw ShapeError("flatten: start_dim " + std::to_string(start_dim) + " comes after end_dim " +
-                     std::to_string(end_dim) + " in shape " + x.shape().str());
-  }
+  throw_if<ShapeError>(first > last, "flatten: start_dim ", start_dim, " comes after end_dim ",
+                       end_dim, " in shape ", x.shape());
   if (first == last && rank > 0) return x;
   Shape shape;
   for (int d = 0; d < first; ++d) shape.push_back(x.shape()[d]);
@@ -107,9 +102,8 @@ std::vector<int> distinct(const char* op, const Dims& dims, int rank) {
   std::vector<int> result;
   for (std::int64_t d : dims) {
     const int at = wrap_dim(op, d, rank);
-    if (std::find(result.begin(), result.end(), at) != result.end()) {
-      throw ShapeError(std::string(op) + ": dim " + std::to_string(d) + " appears twice");
-    }
+    throw_if<ShapeError>(std::find(result.begin(), result.end(), at) != result.end(), op, ": dim ",
+                         d, " appears twice");
     result.push_back(at);
   }
   return result;
@@ -125,8 +119,8 @@ Tensor transpose(const Tensor& x, std::int64_t dim0, std::int64_t dim1) {
 
 Tensor Tensor::t() const {
   if (dim() > 2) {
-    throw ShapeError("t: needs at most 2 dimensions, got shape " + shape().str() +
-                     ". transpose(-2, -1) exchanges the last two.");
+    throw ShapeError(message("t: needs at most 2 dimensions, got shape ", shape(),
+                             ". transpose(-2, -1) exchanges the last two."));
   }
   return transposed(*this, 0, dim() == 2 ? 1 : 0, "TBackward0");
 }
@@ -135,8 +129,8 @@ Tensor permute(const Tensor& x, Dims dims) {
   const int rank = x.shape().dim();
   const std::vector<int> order = distinct("permute", dims, rank);
   if (static_cast<int>(order.size()) != rank) {
-    throw ShapeError("permute: " + detail::count(dims.count(), "dim") + " given for shape " +
-                     x.shape().str() + ", name each of its " + std::to_string(rank));
+    throw ShapeError(message("permute: ", detail::count(dims.count(), "dim"), " given for shape ",
+                             x.shape(), ", name each of its ", rank));
   }
   const Window all(x.shape());
   Window window;
@@ -169,8 +163,7 @@ Tensor expand(const Tensor& x, Shape shape) {
   const Window all(from);
   Window window;
   const auto fail = [&](const std::string& why) {
-    throw ShapeError("expand: shape " + from.str() + " does not stretch to " + shape.str() + ": " +
-                     why);
+    throw ShapeError(message("expand: shape ", from, " does not stretch to ", shape, ": ", why));
   };
   if (added < 0) fail("it has more dimensions");
   for (int d = 0; d < shape.dim(); ++d) {
@@ -191,16 +184,12 @@ namespace {
 /// Zeros outside the triangle of each matrix that lies below (above) its diagonal, with it.
 Tensor triangle(const char* op, const Tensor& x, std::int64_t diagonal, bool below) {
   const int rank = x.shape().dim();
-  if (rank < 2) {
-    throw ShapeError(std::string(op) + ": needs at least 2 dimensions, got shape " +
-                     x.shape().str());
-  }
+  throw_if<ShapeError>(rank < 2, op, ": needs at least 2 dimensions, got shape ", x.shape());
   const std::int64_t rows = x.shape()[rank - 2];
   const std::int64_t columns = x.shape()[rank - 1];
   const std::int64_t first = std::clamp(diagonal, -rows, columns) + (below ? 1 : 0);
   Tensor out = zeros_like(x);
-  detail::dispatch(x.dtype(), [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch(x.dtype(), [&]<class T>(T) {
     const std::span<const T> from = x.data<T>();
     T* to = out.mut<T>().data();
     for (std::int64_t at = 0; at < x.numel(); at += columns) {

@@ -9,12 +9,7 @@
 
 namespace xgrad {
 
-using ops::by_input;
-using ops::by_output;
-using ops::constant;
-using ops::map_number;
-using ops::over;
-using ops::times;
+using ops::by_input, ops::by_output, ops::constant, ops::map_number, ops::over, ops::times;
 
 // ---- steps and pieces of straight lines: integers stay integers ---------------------------------
 

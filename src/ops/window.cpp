@@ -20,8 +20,7 @@ Tensor ops::reshaped(const Tensor& x, const Shape& shape, const char* name) {
 Tensor ops::read(const Tensor& x, const Window& window) {
   if (window.rows) return alias(x, window.sizes, window.offset);
   Tensor out = empty(window.sizes, {.dtype = x.dtype()});
-  detail::dispatch(x.dtype(), [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch(x.dtype(), [&]<class T>(T) {
     kernels::copy(window.sizes, out.mut<T>().data(), kernels::row_major(window.sizes),
                   x.data<T>().data() + window.offset, window.strides);
   });
@@ -37,8 +36,7 @@ void ops::write(Tensor& x, const Window& window, const Tensor& values) {
     strides[static_cast<std::size_t>(d)] =
         values.shape()[d - missing] == 1 ? 0 : from.stride(d - missing);
   }
-  detail::dispatch(x.dtype(), [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch(x.dtype(), [&]<class T>(T) {
     kernels::copy(window.sizes, x.mut<T>().data() + window.offset, window.strides,
                   values.data<T>().data(), strides);
   });

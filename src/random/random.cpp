@@ -37,8 +37,7 @@ Tensor finished(const Tensor& x, const TensorOptions& options) {
 }  // namespace
 
 void detail::fill_uniform(Tensor& x, double low, double high, Generator& generator) {
-  dispatch_floating(x.dtype(), [&](auto t) {
-    using T = decltype(t);
+  dispatch_floating(x.dtype(), [&]<class T>(T) {
     const double from = static_cast<T>(low);
     const double width = static_cast<T>(high) - static_cast<T>(low);
     for (T& v : x.mut<T>()) v = static_cast<T>(generator.uniform<T>() * width + from);
@@ -46,8 +45,7 @@ void detail::fill_uniform(Tensor& x, double low, double high, Generator& generat
 }
 
 void detail::fill_normal(Tensor& x, double mean, double deviation, Generator& generator) {
-  dispatch_floating(x.dtype(), [&](auto t) {
-    using T = decltype(t);
+  dispatch_floating(x.dtype(), [&]<class T>(T) {
     const std::span<T> values = x.mut<T>();
     if (values.size() < 16) {
       for (T& v : values) v = static_cast<T>(generator.normal() * deviation + mean);
@@ -79,10 +77,7 @@ Tensor randn(Shape shape, Generator& generator, TensorOptions options) {
 
 Tensor randint(std::int64_t low, std::int64_t high, Shape shape, Generator& generator,
                TensorOptions options) {
-  if (low >= high) {
-    throw Error("randint: needs low < high, got " + std::to_string(low) + " and " +
-                std::to_string(high));
-  }
+  throw_if<Error>(low >= high, "randint: needs low < high, got ", low, " and ", high);
   const std::uint64_t range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
   Tensor x = empty(shape, {.dtype = int64});
   for (std::int64_t& v : x.mut<std::int64_t>()) {
@@ -93,7 +88,7 @@ Tensor randint(std::int64_t low, std::int64_t high, Shape shape, Generator& gene
 }
 
 Tensor randperm(std::int64_t n, Generator& generator, TensorOptions options) {
-  if (n < 0) throw Error("randperm: n must not be negative, got " + std::to_string(n));
+  throw_if<Error>(n < 0, "randperm: n must not be negative, got ", n);
   Tensor x = arange(n, {.dtype = int64});
   const std::span<std::int64_t> order = x.mut<std::int64_t>();
   for (std::size_t i = 0; i + 1 < order.size(); ++i) {

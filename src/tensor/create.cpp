@@ -22,8 +22,7 @@ Tensor finished(Tensor x, const TensorOptions& options) {
 template <class F>
 Tensor generated(Shape shape, DType dtype, const TensorOptions& options, F value) {
   Tensor out = empty(shape, {.dtype = dtype});
-  detail::dispatch(dtype, [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch(dtype, [&]<class T>(T) {
     const std::span<T> to = out.mut<T>();
     for (std::size_t i = 0; i < to.size(); ++i) {
       to[i] = static_cast<T>(value(static_cast<std::int64_t>(i)));
@@ -80,9 +79,10 @@ Tensor arange(Scalar start, Scalar end, Scalar step, TensorOptions options) {
            std::to_string(by);
   };
   if (by == 0 || !std::isfinite(from) || !std::isfinite(to) || !std::isfinite(by)) {
-    throw Error("arange: needs finite bounds and a step other than 0, got " + text());
+    throw Error(message("arange: needs finite bounds and a step other than 0, got ", text()));
   }
-  if ((to - from) / by < 0) throw Error("arange: the step leads away from the end: " + text());
+  if ((to - from) / by < 0)
+    throw Error(message("arange: the step leads away from the end: ", text()));
   const bool whole = !is_floating_point(start.dtype()) && !is_floating_point(end.dtype()) &&
                      !is_floating_point(step.dtype());
   const DType dtype = dtype_or(options, whole ? int64 : float32);
@@ -90,7 +90,7 @@ Tensor arange(Scalar start, Scalar end, Scalar step, TensorOptions options) {
     const auto first = start.to<std::int64_t>();
     const auto last = end.to<std::int64_t>();
     const auto stride = step.to<std::int64_t>();
-    if (stride == 0) throw Error("arange: the step is 0 as an integer: " + text());
+    if (stride == 0) throw Error(message("arange: the step is 0 as an integer: ", text()));
     const auto unsign = [](std::int64_t v) { return static_cast<std::uint64_t>(v); };
     const std::uint64_t distance =
         stride > 0 ? unsign(last) - unsign(first) : unsign(first) - unsign(last);
@@ -99,15 +99,13 @@ Tensor arange(Scalar start, Scalar end, Scalar step, TensorOptions options) {
     return generated(n, dtype, options, [=](std::int64_t i) { return first + i * stride; });
   }
   const double length = std::ceil((to - from) / by);
-  if (length > 1e15) throw ShapeError("arange: too many elements: " + text());
+  if (length > 1e15) throw ShapeError(message("arange: too many elements: ", text()));
   return generated(static_cast<std::int64_t>(length), dtype, options,
                    [=](std::int64_t i) { return from + static_cast<double>(i) * by; });
 }
 
 Tensor linspace(double start, double end, std::int64_t steps, TensorOptions options) {
-  if (steps < 0) {
-    throw Error("linspace: the number of steps must not be negative, got " + std::to_string(steps));
-  }
+  throw_if<Error>(steps < 0, "linspace: the number of steps must not be negative, got ", steps);
   const DType dtype = dtype_or(options, float32);
   return detail::dispatch(dtype, [&](auto t) {
     // From both ends towards the middle and in the result's precision, as PyTorch does.
@@ -145,7 +143,7 @@ namespace {
 using detail::Nested;
 
 std::string described(const Nested& x) {
-  return x.is_list() ? detail::count(static_cast<std::int64_t>(x.list().size()), "value")
+  return x.is_list() ? detail::count(x.list().size(), "value")
                      : "a number";
 }
 
@@ -173,8 +171,8 @@ class NestedReader {
       const bool leaf = depth == shape_.dim();
       if (x.is_list() == leaf ||
           (!leaf && static_cast<std::int64_t>(x.list().size()) != shape_[depth])) {
-        throw ShapeError("tensor: ragged list: row " + path_ + std::to_string(row) + " is " +
-                         described(x) + ", row " + path_ + "0 is " + described(*list.begin()));
+        throw ShapeError(message("tensor: ragged list: row ", path_, row, " is ", described(x),
+                                 ", row ", path_, "0 is ", described(*list.begin())));
       }
       if (leaf) {
         scalars_.push_back(x.scalar());
@@ -202,8 +200,7 @@ Tensor tensor(std::initializer_list<Nested> values, TensorOptions options) {
   for (const Scalar& s : scalars) natural = promote_types(natural, s.dtype());
   const DType dtype = dtype_or(options, natural);
   Tensor out = empty(reader.shape(), {.dtype = dtype});
-  detail::dispatch(dtype, [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch(dtype, [&]<class T>(T) {
     T* to = out.mut<T>().data();
     for (const Scalar& s : scalars) *to++ = s.to<T>();
   });
@@ -216,8 +213,7 @@ Tensor tensor(Scalar value, TensorOptions options) { return full({}, value, opti
 
 bool equal(const Tensor& a, const Tensor& b) {
   if (a.shape() != b.shape() || a.dtype() != b.dtype()) return false;
-  return detail::dispatch(a.dtype(), [&](auto t) {
-    using T = decltype(t);
+  return detail::dispatch(a.dtype(), [&]<class T>(T) {
     const std::span<const T> x = a.data<T>();
     const std::span<const T> y = b.data<T>();
     return std::equal(x.begin(), x.end(), y.begin());

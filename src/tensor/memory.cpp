@@ -4,7 +4,7 @@
 #include <mutex>
 #include <new>
 
-#include "xgrad/error.hpp"
+#include "detail/message.hpp"
 #include "xgrad/extend.hpp"
 
 // Sanitizers find misuse of memory only if every block comes from and goes back to the system.
@@ -139,7 +139,7 @@ Ref<Storage> Storage::make(std::size_t bytes) try {
   storage->bytes = bytes;
   return Ref<Storage>(storage);
 } catch (const std::bad_alloc&) {
-  throw Error("out of memory: no " + std::to_string(bytes) + " bytes for a tensor");
+  throw Error(message("out of memory: no ", bytes, " bytes for a tensor"));
 }
 
 void Storage::destroy(Storage* storage) noexcept {

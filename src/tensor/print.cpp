@@ -8,8 +8,8 @@
 #include <ostream>
 
 #include "detail/dispatch.hpp"
+#include "detail/message.hpp"
 #include "detail/python.hpp"
-#include "xgrad/error.hpp"
 
 /// A translation of torch/_tensor_str.py: the text is that of PyTorch 1.13 to the last blank.
 
@@ -33,8 +33,7 @@ class Printer {
  public:
   Printer(const Tensor& x, const PrintOptions& options)
       : options_(options), shape_(x.shape()), summarize_(x.numel() > options.threshold) {
-    detail::dispatch(x.dtype(), [&](auto t) {
-      using T = decltype(t);
+    detail::dispatch(x.dtype(), [&]<class T>(T) {
       const T* values = x.data<T>().data();
       std::vector<double> reals;
       each_visible(0, 0, [&](std::int64_t i) {
@@ -152,7 +151,8 @@ void set_printoptions(const PrintChanges& changes) {
     } else if (profile == "full") {
       next.threshold = std::numeric_limits<std::int64_t>::max();
     } else if (profile != "default") {
-      throw Error("set_printoptions: profile must be default, short or full, got " + profile);
+      throw Error(
+          message("set_printoptions: profile must be default, short or full, got ", profile));
     }
   }
   next.precision = changes.precision.value_or(next.precision);
@@ -160,10 +160,9 @@ void set_printoptions(const PrintChanges& changes) {
   next.edgeitems = changes.edgeitems.value_or(next.edgeitems);
   next.linewidth = changes.linewidth.value_or(next.linewidth);
   next.sci_mode = changes.sci_mode;
-  if (next.precision < 0 || next.precision > 100 || next.edgeitems < 1) {
-    throw Error("set_printoptions: needs a precision of 0 to 100 and edgeitems >= 1, got " +
-                std::to_string(next.precision) + " and " + std::to_string(next.edgeitems));
-  }
+  throw_if<Error>(next.precision < 0 || next.precision > 100 || next.edgeitems < 1,
+                  "set_printoptions: needs a precision of 0 to 100 and edgeitems >= 1, got ",
+                  next.precision, " and ", next.edgeitems);
   current_options = next;
 }
 

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <ostream>
 
-#include "xgrad/error.hpp"
+#include "detail/message.hpp"
+
 
 namespace xgrad {
 
@@ -13,7 +14,7 @@ Shape::Shape(std::span<const std::int64_t> sizes) {
 
 void Shape::push_back(std::int64_t size) {
   if (dim_ == max_dims) {
-    throw ShapeError("shape: more than " + std::to_string(max_dims) + " dimensions after " + str());
+    throw ShapeError(message("shape: more than ", max_dims, " dimensions after ", str()));
   }
   sizes_[dim_++] = size;
 }

@@ -9,8 +9,7 @@
 
 namespace xgrad {
 
-using detail::Ref;
-using detail::TensorImpl;
+using detail::Ref, detail::TensorImpl;
 
 TensorImpl::TensorImpl() noexcept = default;
 TensorImpl::~TensorImpl() = default;
@@ -19,7 +18,7 @@ void TensorImpl::destroy(TensorImpl* impl) noexcept { delete impl; }
 void Tensor::throw_undefined() { throw Error("this tensor is undefined (default-constructed)"); }
 
 std::int64_t Tensor::size(std::int64_t dim) const {
-  if (this->dim() == 0) throw IndexError("size: a 0-d tensor has no dimensions");
+  throw_if<IndexError>(this->dim() == 0, "size: a 0-d tensor has no dimensions");
   return shape()[detail::wrap_dim("size", dim, shape().dim())];
 }
 
@@ -27,10 +26,8 @@ std::int64_t Tensor::size(std::int64_t dim) const {
 
 const void* Tensor::raw(DType expected) const {
   const TensorImpl& t = impl();
-  if (t.dtype != expected) {
-    throw DTypeError(std::string("data: the tensor is ") + name(t.dtype) + ", asked for " +
-                     name(expected));
-  }
+  throw_if<DTypeError>(t.dtype != expected, "data: the tensor is ", t.dtype, ", asked for ",
+                       expected);
   return t.storage->data() + t.offset * itemsize(t.dtype);
 }
 
@@ -43,8 +40,8 @@ void* Tensor::raw_mut(DType expected) {
 
 Scalar Tensor::item_scalar() const {
   if (numel() != 1) {
-    throw ShapeError("item: needs exactly one element, got " + detail::count(numel(), "element") +
-                     " of shape " + shape().str());
+    throw ShapeError(message("item: needs exactly one element, got ",
+                             detail::count(numel(), "element"), " of shape ", shape()));
   }
   return detail::dispatch(dtype(), [&](auto t) { return Scalar(data<decltype(t)>()[0]); });
 }
@@ -66,9 +63,9 @@ template std::vector<double> Tensor::to_vector<double>() const;
 
 Tensor::operator bool() const {
   if (numel() != 1) {
-    throw ShapeError("if (tensor): the truth of " + detail::count(numel(), "element") +
-                     " of shape " + shape().str() +
-                     " is ambiguous. Compare whole tensors with equal(a, b) or allclose(a, b).");
+    throw ShapeError(message(
+        "if (tensor): the truth of ", detail::count(numel(), "element"), " of shape ", shape(),
+        " is ambiguous. Compare whole tensors with equal(a, b) or allclose(a, b)."));
   }
   return item<bool>();
 }
@@ -105,8 +102,7 @@ Tensor Tensor::to(DType wanted) const {
 
 Tensor Tensor::clone() const {
   Tensor out = empty(shape(), {.dtype = dtype()});
-  detail::dispatch(dtype(), [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch(dtype(), [&]<class T>(T) {
     const std::span<const T> from = data<T>();
     if (!from.empty()) std::memcpy(out.mut<T>().data(), from.data(), from.size_bytes());
   });
@@ -121,10 +117,8 @@ namespace {
 /// An in-place result keeps the target's dtype, so it must not be of a higher kind.
 void check_kind(const char* op, DType target, DType source) {
   const auto kind = [](DType t) { return is_floating_point(t) ? 2 : t == DType::int64 ? 1 : 0; };
-  if (kind(source) > kind(target)) {
-    throw DTypeError(std::string(op) + ": a " + name(source) + " result does not fit into a " +
-                     name(target) + " tensor");
-  }
+  throw_if<DTypeError>(kind(source) > kind(target), op, ": a ", source,
+                       " result does not fit into a ", target, " tensor");
 }
 
 /// target = f(target, source) for every element, source (a tensor, broadcast to target's shape, or
@@ -140,8 +134,7 @@ void update(const char* op, Tensor& target, const Tensor& source, F f) {
   if (from_impl.storage == target.impl().storage && from_impl.offset != target.impl().offset) {
     values = values.clone();  // overlapping windows: read everything before the first write
   }
-  detail::dispatch(target.dtype(), [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch(target.dtype(), [&]<class T>(T) {
     const T* from = values.data<T>().data();
     const std::span<T> to = target.mut<T>();
     for (std::size_t i = 0; i < to.size(); ++i) to[i] = static_cast<T>(f(to[i], from[i]));
@@ -152,8 +145,7 @@ void update(const char* op, Tensor& target, Scalar scalar, F f) {
   detail::check_in_place(op, target);
   check_kind(op, target.dtype(), scalar.dtype());
   const NoGrad no_grad;
-  detail::dispatch(target.dtype(), [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch(target.dtype(), [&]<class T>(T) {
     const T value = scalar.to<T>();
     for (T& element : target.mut<T>()) element = static_cast<T>(f(element, value));
   });
@@ -166,7 +158,7 @@ constexpr auto divided = [](auto a, auto b) { return static_cast<decltype(a)>(a 
 
 void no_bool(const char* op, const Tensor& target) {
   if (target.dtype() != DType::bool_) return;
-  throw DTypeError(std::string(op) + ": not defined for bool tensors; convert with to(xg::int64)");
+  throw DTypeError(message(op, ": not defined for bool tensors; convert with to(xg::int64)"));
 }
 
 /// f(target, alpha * source).
@@ -224,8 +216,7 @@ Tensor& Tensor::zero_() & {
 Tensor& Tensor::fill_(Scalar value) & {
   detail::check_in_place("fill_", *this);
   const NoGrad no_grad;
-  detail::dispatch(dtype(), [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch(dtype(), [&]<class T>(T) {
     for (T& element : mut<T>()) element = value.to<T>();
   });
   return *this;
