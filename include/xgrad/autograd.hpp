@@ -1,7 +1,5 @@
 #pragma once
 
-#include <memory>
-
 #include "xgrad/tensor.hpp"
 
 namespace xgrad {
@@ -80,34 +78,6 @@ class HookHandle {
   detail::Ref<Node> node_;
   std::uint64_t id_;
 };
-
-namespace detail {
-/// A stored gradient hook. Instead of std::function, whose header every user's file would pay for.
-struct Hook {
-  std::uint64_t id = 0;
-  virtual ~Hook() = default;
-  virtual Tensor call(const Tensor& g) = 0;  // undefined: leave the gradient as it is
-};
-template <class F>
-struct HookOf final : Hook {
-  F f;
-  explicit HookOf(F fn) : f(std::move(fn)) {}
-  Tensor call(const Tensor& g) override {
-    if constexpr (std::is_void_v<decltype(f(g))>) {
-      f(g);
-      return {};
-    } else {
-      return f(g);
-    }
-  }
-};
-HookHandle add_hook(const Tensor& x, std::unique_ptr<Hook> hook);
-}  // namespace detail
-
-template <class F>
-HookHandle Tensor::register_hook(F hook) const {
-  return detail::add_hook(*this, std::make_unique<detail::HookOf<F>>(std::move(hook)));
-}
 
 /// Graph nodes and bytes of tensor memory alive in this process, for tests that look for leaks.
 std::int64_t live_nodes();

@@ -19,7 +19,6 @@
 /// Inputs are kept with `save(x)`, which refuses at the time of backward if x has been changed.
 
 #include <array>
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -37,6 +36,26 @@ class Needs {
  private:
   std::uint64_t mask_;
 };
+
+/// A tensor kept for a rule. Converts back to it, checking that it was not changed since.
+class Saved {
+ public:
+  explicit Saved(const Tensor& x, bool is_output = false);
+  operator const Tensor&() const {
+    if (tensor_.defined() && tensor_.impl().storage->version != version_) throw_changed();
+    return tensor_;
+  }
+  /// The same, where no conversion happens by itself: `x.get().shape()`.
+  const Tensor& get() const { return *this; }
+
+ private:
+  [[noreturn]] void throw_changed() const;
+  Tensor tensor_;
+  std::uint32_t version_ = 0;
+  bool is_output_;
+};
+/// x may be undefined (an optional weight).
+inline Saved save(const Tensor& x) { return Saved(x); }
 
 /// An operation in the graph. Holds the nodes of its inputs, its rule with what it saved, and the
 /// dtype and shape of its output. The sequence number is greater than that of every input, so
@@ -60,7 +79,6 @@ class Node : public detail::RefCounted {
   friend class Engine;
   friend class HookHandle;
   friend class Tensor;
-  friend HookHandle detail::add_hook(const Tensor&, std::unique_ptr<detail::Hook>);
   template <class F, class Edges>
   friend Tensor record_node(Tensor, const char*, bool, F, Edges);
 
@@ -74,8 +92,7 @@ class Node : public detail::RefCounted {
   [[noreturn]] void throw_wrong_count(std::size_t gradients) const;
   /// Becomes newer than its inputs and than everything this thread made before.
   void take_place();
-  void keep_output(const Tensor& output);
-  /// The output again, tied to this node; throws when it was changed since.
+  /// The kept output, tied to this node where it may be differentiated.
   Tensor output();
 
   struct Extras;  // gradient, hooks, place of the call: what few nodes have
@@ -83,32 +100,11 @@ class Node : public detail::RefCounted {
 
   Extras* extras_ = nullptr;  // owned; a smart pointer here would cost every user's file time
   Node* next_dead_ = nullptr;
-  detail::Ref<detail::Storage> output_;
-  std::int64_t output_offset_ = 0;
-  std::uint32_t output_version_ = 0;
+  Saved output_{Tensor()};              // outside the graph; undefined unless the rule takes it
   std::atomic<std::uint32_t> slot_{0};  // hint of the running backward passes: see Engine
   bool unbroadcast_ = false;  // the engine fits gradients to the inputs' shapes and dtypes
   bool spent_ = false;        // a backward pass has used and freed it
 };
-
-/// An input kept for the rule. Converts back to the tensor, checking that it was not changed since.
-class Saved {
- public:
-  explicit Saved(const Tensor& x);
-  operator const Tensor&() const {
-    if (tensor_.defined() && tensor_.impl().storage->version != version_) throw_changed();
-    return tensor_;
-  }
-  /// The same, where no conversion happens by itself: `x.get().shape()`.
-  const Tensor& get() const { return *this; }
-
- private:
-  [[noreturn]] void throw_changed() const;
-  Tensor tensor_;
-  std::uint32_t version_ = 0;
-};
-/// x may be undefined (an optional weight).
-inline Saved save(const Tensor& x) { return Saved(x); }
 
 /// The gradients a rule with several inputs returns.
 template <class... T>
@@ -129,7 +125,7 @@ class NodeOf final : public Node {
  public:
   NodeOf(const char* node_name, const Tensor& output, F rule, Edges edges)
       : Node(node_name, output), rule_(std::move(rule)), edges_(std::move(edges)) {
-    if constexpr (takes_output<F>) keep_output(output);
+    if constexpr (takes_output<F>) output_ = Saved(output.detach(), true);
   }
   std::span<const Ref<Node>> edges() const override { return edges_; }
 

@@ -26,22 +26,7 @@ struct GradcheckReport {
   explicit operator bool() const { return ok; }
 };
 
-namespace detail {
-struct CheckedFunction {
-  virtual ~CheckedFunction() = default;
-  virtual Tensor call(const std::vector<Tensor>& inputs) = 0;
-};
-template <class F>
-struct CheckedFunctionOf final : CheckedFunction {
-  F f;
-  explicit CheckedFunctionOf(F fn) : f(std::move(fn)) {}
-  Tensor call(const std::vector<Tensor>& inputs) override { return f(inputs); }
-};
-GradcheckReport gradcheck(CheckedFunction& f, const std::vector<Tensor>& inputs,
-                          const GradcheckOptions& options);
-GradcheckReport gradgradcheck(CheckedFunction& f, const std::vector<Tensor>& inputs,
-                              const GradcheckOptions& options);
-}  // namespace detail
+using CheckedFunction = detail::Function<Tensor(const std::vector<Tensor>& inputs)>;
 
 /// Compares the derivatives that backward computes for `f(inputs)`, a Tensor, with finite
 /// differences: by every element of every input that requires a gradient, for a random upstream
@@ -49,19 +34,12 @@ GradcheckReport gradgradcheck(CheckedFunction& f, const std::vector<Tensor>& inp
 /// and as grad() with `create_graph` does. The inputs are copied, not changed.
 ///
 /// Throws DTypeError for float32: the differences would be mostly rounding.
-template <class F>
-GradcheckReport gradcheck(F f, const std::vector<Tensor>& inputs, GradcheckOptions options = {}) {
-  detail::CheckedFunctionOf<F> function(std::move(f));
-  return detail::gradcheck(function, inputs, options);
-}
+GradcheckReport gradcheck(const CheckedFunction& f, const std::vector<Tensor>& inputs,
+                          GradcheckOptions options = {});
 
 /// The same one derivative further: checks the derivatives of the gradients, by the inputs and by
 /// the upstream gradient.
-template <class F>
-GradcheckReport gradgradcheck(F f, const std::vector<Tensor>& inputs,
-                              GradcheckOptions options = {}) {
-  detail::CheckedFunctionOf<F> function(std::move(f));
-  return detail::gradgradcheck(function, inputs, options);
-}
+GradcheckReport gradgradcheck(const CheckedFunction& f, const std::vector<Tensor>& inputs,
+                              GradcheckOptions options = {});
 
 }  // namespace xgrad

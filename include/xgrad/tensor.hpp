@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "xgrad/detail/ref.hpp"
+#include "xgrad/detail/function.hpp"
 #include "xgrad/dtype.hpp"
 #include "xgrad/shape.hpp"
 
@@ -137,11 +137,9 @@ class Tensor {
   void backward(const Tensor& gradient, bool retain_graph = false) const;
   /// `hook(g)` sees the gradient of this tensor before it goes further down; what it returns, if
   /// anything, replaces it.
-  template <class F>
-  HookHandle register_hook(F hook) const;
+  HookHandle register_hook(detail::Function<Tensor(const Tensor& g)> hook) const;
 
-  // ---- in place (never on a temporary; not where a gradient is needed, except under NoGrad)
-  // ------
+  // ---- in place (never on a temporary; where a gradient is needed only under NoGrad) ------------
   Tensor& add_(const Tensor& other, Scalar alpha = 1) &;
   Tensor& add_(Scalar other) &;
   Tensor& sub_(const Tensor& other, Scalar alpha = 1) &;

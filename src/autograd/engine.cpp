@@ -5,7 +5,6 @@
 
 #include "detail/message.hpp"
 
-
 namespace xgrad {
 
 using detail::Ref;
@@ -73,8 +72,8 @@ void Engine::visit(Pending& at) {
 
 Tensor Engine::call_hooks(Node& node, Tensor g) {
   const auto hooks = node.extras_->hooks;  // a copy: a hook may remove itself while it runs
-  for (const auto& hook : hooks) {
-    Tensor replaced = hook->call(g);
+  for (const auto& [id, hook] : hooks) {
+    Tensor replaced = hook(g);
     if (!replaced.defined()) continue;
     throw_if<GraphError>(replaced.shape() != node.shape || replaced.dtype() != node.dtype,
                          "hook: returned a gradient of ", replaced.dtype(), " ", replaced.shape(),
@@ -110,7 +109,7 @@ void Engine::call_rule(Node& node, const Tensor& g) {
   if (!mode_.keep_graph) {
     node.spent_ = true;
     node.drop_rule();
-    node.output_ = {};
+    node.output_ = Saved(Tensor());
   }
   for (std::size_t i = 0; i < edges.size(); ++i) {
     if (!wanted(edges[i].get())) continue;

@@ -14,7 +14,7 @@ struct Node::Extras {
   Tensor grad;
   bool retains_grad = false;
   std::uint64_t next_hook = 0;
-  std::vector<std::shared_ptr<detail::Hook>> hooks;
+  std::vector<std::pair<std::uint64_t, detail::Function<Tensor(const Tensor&)>>> hooks;
   std::vector<void*> call_stack;
 };
 

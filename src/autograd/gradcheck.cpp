@@ -31,11 +31,11 @@ Tensor random_like(const Tensor& x, Generator& generator) {
 
 /// What is checked: a function, copies of its inputs, and which of them require a gradient.
 struct Subject {
-  detail::CheckedFunction& f;
+  const CheckedFunction& f;
   std::vector<Tensor> inputs{};
   std::vector<std::size_t> wanted{};
 
-  Subject(detail::CheckedFunction& function, const std::vector<Tensor>& originals) : f(function) {
+  Subject(const CheckedFunction& function, const std::vector<Tensor>& originals) : f(function) {
     for (const Tensor& x : originals) {
       const std::size_t i = inputs.size();
       throw_if<DTypeError>(
@@ -51,7 +51,7 @@ struct Subject {
 
   Values outputs() {
     const NoGrad no_grad;
-    const Tensor out = f.call(inputs);
+    const Tensor out = f(inputs);
     if (out.dtype() == float64) return out.to_vector<double>();
     throw DTypeError(message("gradcheck: the function returned ", out.dtype(),
                              ", only a float64 result can be checked"));
@@ -132,7 +132,7 @@ struct Analytic {
 /// computes them, and recorded.
 std::vector<Analytic> analytic(Subject& s, Generator& generator) {
   const EnableGrad recording;
-  const Tensor out = s.f.call(s.inputs);
+  const Tensor out = s.f(s.inputs);
   std::vector<Tensor> seeds = {random_like(out, generator)};
   for (std::int64_t k = 0; out.numel() > 1 && out.numel() <= few_outputs && k < out.numel(); ++k) {
     Tensor one = zeros(out.shape(), {.dtype = float64});
@@ -183,8 +183,8 @@ std::string words(Subject& s, const GradcheckReport& r, const Analytic& by, doub
 
 }  // namespace
 
-GradcheckReport detail::gradcheck(CheckedFunction& f, const std::vector<Tensor>& originals,
-                                  const GradcheckOptions& options) {
+GradcheckReport gradcheck(const CheckedFunction& f, const std::vector<Tensor>& originals,
+                          GradcheckOptions options) {
   Generator generator(options.seed);
   Subject s(f, originals);
   GradcheckReport report;
@@ -226,26 +226,29 @@ GradcheckReport detail::gradcheck(CheckedFunction& f, const std::vector<Tensor>&
   return report;
 }
 
-namespace {
-
-/// The sum of f's gradients by its inputs, each weighted by random numbers, as a function of the
-/// inputs and of the upstream gradient, which comes last.
-struct GradientOf final : detail::CheckedFunction {
-  detail::CheckedFunction& f;
+GradcheckReport gradgradcheck(const CheckedFunction& f, const std::vector<Tensor>& originals,
+                              GradcheckOptions options) {
+  Generator generator(options.seed + 1);
+  const Subject s(f, originals);
   std::vector<Tensor> weights;
-  GradientOf(detail::CheckedFunction& function, std::vector<Tensor> w)
-      : f(function), weights(std::move(w)) {}
-
-  Tensor call(const std::vector<Tensor>& all) override {
+  for (std::size_t i : s.wanted) weights.push_back(random_like(s.inputs[i], generator));
+  std::vector<Tensor> inputs = s.inputs;
+  {
+    const NoGrad no_grad;
+    inputs.push_back(random_like(f(inputs), generator).requires_grad_());
+  }
+  // The sum of f's gradients by its inputs, each weighted by random numbers, as a function of the
+  // inputs and of the upstream gradient, which comes last.
+  const auto gradient = [&](const std::vector<Tensor>& all) {
     const bool recorded = is_grad_enabled();
     const EnableGrad recording;
-    std::vector<Tensor> inputs, wanted;
+    std::vector<Tensor> xs, wanted;
     for (std::size_t i = 0; i + 1 < all.size(); ++i) {
       const bool wants = all[i].requires_grad();
-      inputs.push_back(recorded ? all[i] : all[i].detach().requires_grad_(wants));
-      if (wants) wanted.push_back(inputs.back());
+      xs.push_back(recorded ? all[i] : all[i].detach().requires_grad_(wants));
+      if (wants) wanted.push_back(xs.back());
     }
-    const Tensor out = f.call(inputs);
+    const Tensor out = f(xs);
     Tensor total = zeros({}, {.dtype = float64});
     if (!out.requires_grad()) return total;
     const std::vector<Tensor> gradients = grad(
@@ -254,24 +257,8 @@ struct GradientOf final : detail::CheckedFunction {
       if (gradients[i].defined()) total = total + sum(gradients[i] * weights[i]);
     }
     return recorded ? total : total.detach();
-  }
-};
-
-}  // namespace
-
-GradcheckReport detail::gradgradcheck(CheckedFunction& f, const std::vector<Tensor>& originals,
-                                      const GradcheckOptions& options) {
-  Generator generator(options.seed + 1);
-  const Subject s(f, originals);
-  std::vector<Tensor> weights;
-  for (std::size_t i : s.wanted) weights.push_back(random_like(s.inputs[i], generator));
-  GradientOf gradient(f, std::move(weights));
-  std::vector<Tensor> inputs = s.inputs;
-  {
-    const NoGrad no_grad;
-    inputs.push_back(random_like(f.call(inputs), generator).requires_grad_());
-  }
-  GradcheckReport report = detail::gradcheck(gradient, inputs, options);
+  };
+  GradcheckReport report = gradcheck(gradient, inputs, options);
   if (!report.ok) report.message = "second order, " + report.message;
   return report;
 }

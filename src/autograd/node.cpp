@@ -36,9 +36,8 @@ Node::Node(const char* node_name, const Tensor& output)
 }
 
 void Node::throw_wrong_count(std::size_t gradients) const {
-  throw GraphError(message(name, ": the rule returned ",
-                           detail::count(gradients, "gradient"), " for ",
-                           detail::count(edges().size(), "input")));
+  throw GraphError(message(name, ": the rule returned ", detail::count(gradients, "gradient"),
+                           " for ", detail::count(edges().size(), "input")));
 }
 
 void Node::take_place() {
@@ -80,46 +79,27 @@ Node::Extras& Node::extras() {
   return *extras_;
 }
 
-void Node::keep_output(const Tensor& out) {
-  const detail::TensorImpl& impl = out.impl();
-  output_ = impl.storage;
-  output_offset_ = impl.offset;
-  output_version_ = impl.storage->version;
-}
-
-namespace {
-[[noreturn]] void throw_changed(const char* op, const char* what, const Shape& shape,
-                                std::uint32_t version, std::uint32_t expected) {
-  throw GraphError(
-      message(op, ": ", what, " of shape ", shape,
-              " that backward needs was changed in place after the forward call (version ", version,
-              ", expected ", expected, "). Change a clone() instead, or call backward first."));
-}
-}  // namespace
-
 Tensor Node::output() {
-  if (output_->version != output_version_) {
-    throw_changed(name, "the output", shape, output_->version, output_version_);
-  }
-  auto* impl = new detail::TensorImpl;
-  const Tensor out{detail::Ref<detail::TensorImpl>(impl)};
-  impl->dtype = dtype;
-  impl->shape = shape;
-  impl->offset = output_offset_;
-  impl->storage = output_;
-  if (is_grad_enabled()) {
-    refs.fetch_add(1, std::memory_order_relaxed);
-    impl->node = detail::Ref<Node>(this);
-  }
+  const Tensor& kept = output_;
+  if (!is_grad_enabled()) return kept;
+  const Tensor out = kept.detach();
+  refs.fetch_add(1, std::memory_order_relaxed);
+  out.impl().node = detail::Ref<Node>(this);
   return out;
 }
 
-Saved::Saved(const Tensor& x)
-    : tensor_(x), version_(x.defined() ? x.impl().storage->version.load() : 0) {}
+Saved::Saved(const Tensor& x, bool is_output)
+    : tensor_(x),
+      version_(x.defined() ? x.impl().storage->version.load() : 0),
+      is_output_(is_output) {}
 
 void Saved::throw_changed() const {
-  xgrad::throw_changed(detail::CurrentOperation::name(), "an input", tensor_.shape(),
-                       tensor_.impl().storage->version, version_);
+  throw GraphError(message(detail::CurrentOperation::name(), ": an ",
+                           is_output_ ? "output" : "input", " of shape ", tensor_.shape(),
+                           " that backward needs was changed in place after the forward call "
+                           "(version ",
+                           tensor_.impl().storage->version.load(), ", expected ", version_,
+                           "). Change a clone() instead, or call backward first."));
 }
 
 // ---- leaves -------------------------------------------------------------------------------------
@@ -200,12 +180,11 @@ void Tensor::retain_grad() const {
 
 // ---- hooks --------------------------------------------------------------------------------------
 
-HookHandle detail::add_hook(const Tensor& x, std::unique_ptr<Hook> hook) {
-  const Ref<Node>& node = x.impl().node;
+HookHandle Tensor::register_hook(detail::Function<Tensor(const Tensor&)> hook) const {
+  const detail::Ref<Node>& node = impl().node;
   throw_if<GraphError>(!node, "register_hook: the tensor does not require a gradient");
   Node::Extras& extras = node->extras();
-  hook->id = ++extras.next_hook;
-  extras.hooks.push_back(std::move(hook));
+  extras.hooks.emplace_back(++extras.next_hook, std::move(hook));
   return HookHandle(node, extras.next_hook);
 }
 
@@ -216,7 +195,7 @@ HookHandle& HookHandle::operator=(const HookHandle&) = default;
 HookHandle::~HookHandle() = default;
 
 void HookHandle::remove() {
-  std::erase_if(node_->extras().hooks, [&](const auto& hook) { return hook->id == id_; });
+  std::erase_if(node_->extras().hooks, [&](const auto& hook) { return hook.first == id_; });
 }
 
 }  // namespace xgrad

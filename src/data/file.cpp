@@ -9,7 +9,6 @@
 
 #include "detail/message.hpp"
 
-
 namespace xgrad::data {
 
 std::string read_file(const char* reader, const std::string& path) {

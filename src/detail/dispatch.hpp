@@ -1,9 +1,6 @@
 #pragma once
 
-#include <string>
-
 #include "detail/message.hpp"
-#include "xgrad/dtype.hpp"
 
 namespace xgrad::detail {
 
@@ -24,15 +21,17 @@ decltype(auto) dispatch_floating(DType dtype, F&& f) {
   return dtype == DType::float64 ? f(double{}) : f(float{});
 }
 
-/// Everything but bool; throws DTypeError for bool.
+/// Throws DTypeError for bool.
+inline void check_number(const char* op, DType dtype) {
+  throw_if<DTypeError>(dtype == DType::bool_, op,
+                       ": not defined for bool tensors; convert with to(xg::int64)");
+}
+
+/// Everything but bool.
 template <class F>
 decltype(auto) dispatch_number(const char* op, DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::bool_: throw DTypeError(message(op, ": not defined for bool tensors"));
-    case DType::int64: return f(std::int64_t{});
-    case DType::float32: return f(float{});
-    default: return f(double{});
-  }
+  check_number(op, dtype);
+  return dtype == DType::int64 ? f(std::int64_t{}) : dispatch_floating(dtype, f);
 }
 
 }  // namespace xgrad::detail

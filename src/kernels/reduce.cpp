@@ -21,9 +21,6 @@ XGRAD_INLINE void total(const Groups& at, const T* x, const double* center, doub
   fold(at, x, 0.0, step, add, finish);
 }
 
-constexpr auto itself = [](double d) { return d; };
-constexpr auto squared = [](double d) { return d * d; };
-
 template <class T, class Above>
 XGRAD_INLINE void extreme(const Groups& at, const T* x, T start, Above above, T* out) {
   // A NaN is not equal to itself, so it enters; nothing is above it, so it stays.
@@ -33,8 +30,26 @@ XGRAD_INLINE void extreme(const Groups& at, const T* x, T start, Above above, T*
       [=](std::int64_t o, T best) { out[o] = best; });
 }
 
+}  // namespace
+
+template <class T, class R>
+XGRAD_CLONES void sums(const Groups& at, const T* x, const double* center, double divisor, R* out) {
+  total(at, x, center, divisor, out, [](double d) { return d; });
+}
+template void sums(const Groups&, const float*, const double*, double, float*);
+template void sums(const Groups&, const float*, const double*, double, double*);
+template void sums(const Groups&, const double*, const double*, double, double*);
+
 template <class T>
-XGRAD_INLINE void extremes_of(const Groups& at, const T* x, bool greatest, T* out) {
+XGRAD_CLONES void squares(const Groups& at, const T* x, const double* center, double divisor,
+                          T* out) {
+  total(at, x, center, divisor, out, [](double d) { return d * d; });
+}
+template void squares(const Groups&, const float*, const double*, double, float*);
+template void squares(const Groups&, const double*, const double*, double, double*);
+
+template <class T>
+XGRAD_CLONES void extremes(const Groups& at, const T* x, bool greatest, T* out) {
   constexpr T infinity = std::numeric_limits<T>::infinity();
   if (greatest) {
     extreme(
@@ -44,35 +59,7 @@ XGRAD_INLINE void extremes_of(const Groups& at, const T* x, bool greatest, T* ou
         at, x, infinity, [](T a, T b) { return a < b; }, out);
   }
 }
-
-}  // namespace
-
-XGRAD_CLONES void sums(const Groups& at, const float* x, const double* center, double divisor,
-                       float* out) {
-  total(at, x, center, divisor, out, itself);
-}
-XGRAD_CLONES void sums(const Groups& at, const float* x, const double* center, double divisor,
-                       double* out) {
-  total(at, x, center, divisor, out, itself);
-}
-XGRAD_CLONES void sums(const Groups& at, const double* x, const double* center, double divisor,
-                       double* out) {
-  total(at, x, center, divisor, out, itself);
-}
-XGRAD_CLONES void squares(const Groups& at, const float* x, const double* center, double divisor,
-                          float* out) {
-  total(at, x, center, divisor, out, squared);
-}
-XGRAD_CLONES void squares(const Groups& at, const double* x, const double* center, double divisor,
-                          double* out) {
-  total(at, x, center, divisor, out, squared);
-}
-
-XGRAD_CLONES void extremes(const Groups& at, const float* x, bool greatest, float* out) {
-  extremes_of(at, x, greatest, out);
-}
-XGRAD_CLONES void extremes(const Groups& at, const double* x, bool greatest, double* out) {
-  extremes_of(at, x, greatest, out);
-}
+template void extremes(const Groups&, const float*, bool, float*);
+template void extremes(const Groups&, const double*, bool, double*);
 
 }  // namespace xgrad::kernels

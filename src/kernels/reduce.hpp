@@ -97,16 +97,14 @@ XGRAD_INLINE void fold(const Groups& at, const T* x, A start, Step step, Merge m
 }
 
 /// Sum of x - center divided by `divisor`, for one center per output; null: center 0. `out` may be
-/// `center`.
-void sums(const Groups& at, const float* x, const double* center, double divisor, float* out);
-void sums(const Groups& at, const float* x, const double* center, double divisor, double* out);
-void sums(const Groups& at, const double* x, const double* center, double divisor, double* out);
-/// The same for (x - center)^2.
-void squares(const Groups& at, const float* x, const double* center, double divisor, float* out);
-void squares(const Groups& at, const double* x, const double* center, double divisor, double* out);
-
+/// `center`. T and R are float and float, float and double, or double and double.
+template <class T, class R>
+void sums(const Groups& at, const T* x, const double* center, double divisor, R* out);
+/// The same for (x - center)^2; T is float or double, as below.
+template <class T>
+void squares(const Groups& at, const T* x, const double* center, double divisor, T* out);
 /// The greatest or the least element; NaN wins.
-void extremes(const Groups& at, const float* x, bool greatest, float* out);
-void extremes(const Groups& at, const double* x, bool greatest, double* out);
+template <class T>
+void extremes(const Groups& at, const T* x, bool greatest, T* out);
 
 }  // namespace xgrad::kernels

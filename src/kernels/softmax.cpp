@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/exp.hpp"
+#include "kernels/reduce.hpp"
 #include "kernels/sum.hpp"
 
 namespace xgrad::kernels {
@@ -11,32 +12,6 @@ namespace xgrad::kernels {
 namespace {
 
 using std::int64_t;
-
-template <class T>
-XGRAD_INLINE T max_of(const T* x, int64_t n) {
-  constexpr int64_t width = 256 / sizeof(T);
-  T most = -std::numeric_limits<T>::infinity();
-  int64_t i = 0;
-  if (n >= width) {
-    T lane[width];
-    std::copy_n(x, width, lane);
-    for (i = width; i + width <= n; i += width) {
-#pragma omp simd
-      for (int64_t j = 0; j < width; ++j) {
-        const T v = x[i + j];
-        lane[j] = v > lane[j] ? v : lane[j];
-      }
-    }
-    for (int64_t half = width / 2; half > 0; half /= 2) {
-      for (int64_t j = 0; j < half; ++j) {
-        lane[j] = lane[j + half] > lane[j] ? lane[j + half] : lane[j];
-      }
-    }
-    most = lane[0];
-  }
-  for (; i < n; ++i) most = x[i] > most ? x[i] : most;
-  return most;
-}
 
 XGRAD_INLINE int64_t rows_together(int64_t cols) { return std::max<int64_t>(4096 / cols, 1); }
 
@@ -53,7 +28,10 @@ XGRAD_INLINE void exp_rows(const Softmax<T>& a, T* e, bool keep, Finish finish) 
     const T* x = a.x + first * cols;
     for (int64_t r = 0; r < rows; ++r) {
       const T* from = x + r * cols;
-      const T m = max_of(from, cols);
+      const T m = fold_row(
+          from, cols, 0, -std::numeric_limits<T>::infinity(),
+          [](T most_yet, T v, int64_t) { return v > most_yet ? v : most_yet; },
+          [](T u, T v) { return v > u ? v : u; });
       most[static_cast<std::size_t>(r)] = m;
       T* to = e + r * cols;
 #pragma omp simd
@@ -70,26 +48,32 @@ XGRAD_INLINE void exp_rows(const Softmax<T>& a, T* e, bool keep, Finish finish) 
   }
 }
 
+}  // namespace
+
 template <class T>
-XGRAD_INLINE void softmax_of(const Softmax<T>& a) {
+XGRAD_CLONES void softmax(const Softmax<T>& a) {
   exp_rows(a, a.out, true, [cols = a.cols](int64_t, const T*, T* e, T, double total) {
     const T scale = static_cast<T>(1 / total);
 #pragma omp simd
     for (int64_t j = 0; j < cols; ++j) e[j] *= scale;
   });
 }
+template void softmax(const Softmax<float>&);
+template void softmax(const Softmax<double>&);
 
 template <class T>
-XGRAD_INLINE void log_softmax_of(const Softmax<T>& a) {
+XGRAD_CLONES void log_softmax(const Softmax<T>& a) {
   exp_rows(a, a.out, true, [cols = a.cols](int64_t, const T* x, T* y, T most, double total) {
     const T log_total = static_cast<T>(std::log(total));
 #pragma omp simd
     for (int64_t j = 0; j < cols; ++j) y[j] = (x[j] - most) - log_total;
   });
 }
+template void log_softmax(const Softmax<float>&);
+template void log_softmax(const Softmax<double>&);
 
 template <class T>
-XGRAD_INLINE void softmax_backward_of(const Softmax<T>& a) {
+XGRAD_CLONES void softmax_backward(const Softmax<T>& a) {
   for (int64_t r = 0; r < a.rows; ++r) {
     const T* y = a.x + r * a.cols;
     const T* g = a.g + r * a.cols;
@@ -99,9 +83,11 @@ XGRAD_INLINE void softmax_backward_of(const Softmax<T>& a) {
     for (int64_t j = 0; j < a.cols; ++j) dx[j] = y[j] * (g[j] - gy);
   }
 }
+template void softmax_backward(const Softmax<float>&);
+template void softmax_backward(const Softmax<double>&);
 
 template <class T>
-XGRAD_INLINE void log_softmax_backward_of(const Softmax<T>& a) {
+XGRAD_CLONES void log_softmax_backward(const Softmax<T>& a) {
   for (int64_t r = 0; r < a.rows; ++r) {
     const T* y = a.x + r * a.cols;
     const T* g = a.g + r * a.cols;
@@ -111,9 +97,11 @@ XGRAD_INLINE void log_softmax_backward_of(const Softmax<T>& a) {
     for (int64_t j = 0; j < a.cols; ++j) dx[j] = g[j] - exp(y[j]) * total;
   }
 }
+template void log_softmax_backward(const Softmax<float>&);
+template void log_softmax_backward(const Softmax<double>&);
 
 template <class T>
-XGRAD_INLINE double cross_entropy_of(const Softmax<T>& a) {
+XGRAD_CLONES double cross_entropy(const Softmax<T>& a) {
   const int64_t cols = a.cols;
   const int64_t together = std::min(rows_together(cols), a.rows);
   std::vector<T> scratch(a.out ? 0 : static_cast<std::size_t>(together * cols));
@@ -141,18 +129,7 @@ XGRAD_INLINE double cross_entropy_of(const Softmax<T>& a) {
   exp_rows(a, a.out ? a.out : scratch.data(), a.out != nullptr, finish);
   return result;
 }
-
-}  // namespace
-
-XGRAD_CLONES void softmax(const Softmax<float>& a) { softmax_of(a); }
-XGRAD_CLONES void softmax(const Softmax<double>& a) { softmax_of(a); }
-XGRAD_CLONES void log_softmax(const Softmax<float>& a) { log_softmax_of(a); }
-XGRAD_CLONES void log_softmax(const Softmax<double>& a) { log_softmax_of(a); }
-XGRAD_CLONES void softmax_backward(const Softmax<float>& a) { softmax_backward_of(a); }
-XGRAD_CLONES void softmax_backward(const Softmax<double>& a) { softmax_backward_of(a); }
-XGRAD_CLONES void log_softmax_backward(const Softmax<float>& a) { log_softmax_backward_of(a); }
-XGRAD_CLONES void log_softmax_backward(const Softmax<double>& a) { log_softmax_backward_of(a); }
-XGRAD_CLONES double cross_entropy(const Softmax<float>& a) { return cross_entropy_of(a); }
-XGRAD_CLONES double cross_entropy(const Softmax<double>& a) { return cross_entropy_of(a); }
+template double cross_entropy(const Softmax<float>&);
+template double cross_entropy(const Softmax<double>&);
 
 }  // namespace xgrad::kernels

@@ -19,19 +19,19 @@ struct Softmax {
   T* losses = nullptr;            ///< may be null
 };
 /// out = exp(x - max) / sum(exp(x - max))
-void softmax(const Softmax<float>& a);
-void softmax(const Softmax<double>& a);
+template <class T>
+void softmax(const Softmax<T>& a);
 /// out = x - max - log(sum(exp(x - max)))
-void log_softmax(const Softmax<float>& a);
-void log_softmax(const Softmax<double>& a);
+template <class T>
+void log_softmax(const Softmax<T>& a);
 /// out = y (g - sum(g y))
-void softmax_backward(const Softmax<float>& a);
-void softmax_backward(const Softmax<double>& a);
+template <class T>
+void softmax_backward(const Softmax<T>& a);
 /// out = g - exp(y) sum(g)
-void log_softmax_backward(const Softmax<float>& a);
-void log_softmax_backward(const Softmax<double>& a);
+template <class T>
+void log_softmax_backward(const Softmax<T>& a);
 /// losses = -factor log_softmax(x)[target]; returns their sum, whose gradient is out (may be null).
-double cross_entropy(const Softmax<float>& a);
-double cross_entropy(const Softmax<double>& a);
+template <class T>
+double cross_entropy(const Softmax<T>& a);
 
 }  // namespace xgrad::kernels

@@ -12,14 +12,14 @@
 namespace xgrad::nn {
 
 using Tensors = std::vector<std::pair<std::string, std::unique_ptr<Tensor>>>;
-using Hooks = std::vector<std::shared_ptr<detail::ForwardHook>>;
 
 struct Module::Contents {
   Tensors parameters;
   Tensors buffers;
   std::vector<std::pair<std::string, std::unique_ptr<Module>>> children;
-  Hooks before;
-  Hooks after;
+  std::vector<std::pair<std::uint64_t, ForwardPreHook>> before;
+  std::vector<std::pair<std::uint64_t, ForwardHook>> after;
+  std::uint64_t hooks = 0;  // registered so far
 };
 
 Module::Module() : contents_(new Contents) {}
@@ -45,15 +45,15 @@ Tensor Module::operator()(const Tensor& x) {
   try {
     if (contents_->before.empty() && contents_->after.empty()) return forward(x);
     // Copies, so that a hook may remove itself.
-    const Hooks before = contents_->before;
-    const Hooks after = contents_->after;
+    const auto before = contents_->before;
+    const auto after = contents_->after;
     Tensor input = x;
-    for (const auto& hook : before) {
-      if (const Tensor other = hook->call(*this, input, {}); other.defined()) input = other;
+    for (const auto& [id, hook] : before) {
+      if (const Tensor other = hook(*this, input); other.defined()) input = other;
     }
     Tensor output = forward(input);
-    for (const auto& hook : after) {
-      if (const Tensor other = hook->call(*this, input, output); other.defined()) output = other;
+    for (const auto& [id, hook] : after) {
+      if (const Tensor other = hook(*this, input, output); other.defined()) output = other;
     }
     return output;
   } catch (Error& error) {
@@ -191,17 +191,20 @@ void Module::to(DType dtype) {
   }
 }
 
-std::uint64_t Module::add_hook(bool before, detail::ForwardHook* hook) {
-  static std::atomic<std::uint64_t> last_id{0};
-  hook->id = ++last_id;
-  (before ? contents_->before : contents_->after).emplace_back(hook);
-  return hook->id;
+std::uint64_t Module::register_forward_hook(ForwardHook hook) {
+  contents_->after.emplace_back(++contents_->hooks, std::move(hook));
+  return contents_->hooks;
+}
+
+std::uint64_t Module::register_forward_pre_hook(ForwardPreHook hook) {
+  contents_->before.emplace_back(++contents_->hooks, std::move(hook));
+  return contents_->hooks;
 }
 
 void Module::remove_hook(std::uint64_t id) {
-  for (Hooks* hooks : {&contents_->before, &contents_->after}) {
-    std::erase_if(*hooks, [id](const auto& hook) { return hook->id == id; });
-  }
+  const auto is_it = [id](const auto& hook) { return hook.first == id; };
+  std::erase_if(contents_->before, is_it);
+  std::erase_if(contents_->after, is_it);
 }
 
 // ---- printing -----------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 #include <limits>
 #include <numbers>
 
-#include "detail/message.hpp"
 #include "kernels/functions.hpp"
 #include "ops/elementwise.hpp"
 #include "xgrad/extend.hpp"

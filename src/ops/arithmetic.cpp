@@ -1,12 +1,12 @@
 #include <cmath>
+#include <functional>
 
-#include "detail/message.hpp"
 #include "ops/elementwise.hpp"
 #include "xgrad/extend.hpp"
 
 namespace xgrad {
 
-using ops::chain, ops::map2, ops::over, ops::times;
+using detail::check_number, ops::chain, ops::map2, ops::over, ops::times;
 
 // ---- types --------------------------------------------------------------------------------------
 
@@ -18,11 +18,6 @@ DType combined(std::optional<DType> higher, std::optional<DType> lower) {
   if (!lower || is_floating_point(*higher)) return *higher;
   if (*higher == DType::bool_ || is_floating_point(*lower)) return promote_types(*higher, *lower);
   return *higher;
-}
-
-void no_bool(const char* op, DType type) {
-  throw_if<DTypeError>(type == DType::bool_, op,
-                       ": not defined for bool tensors; convert with to(xg::int64)");
 }
 
 /// True division and the like: integers become float32.
@@ -43,35 +38,33 @@ DType ops::result_type(const Tensor& a, Scalar b) { return combined(a.dtype(), b
 
 Tensor add(const Tensor& a, const Tensor& b) {
   return record_broadcast(
-      map2("add", a, b, [](auto x, auto y) { return x + y; }), "AddBackward0",
-      [](const Tensor& g) { return grads(g, g); }, a, b);
+      map2("add", a, b, std::plus<>()), "AddBackward0", [](const Tensor& g) { return grads(g, g); },
+      a, b);
 }
 
 Tensor add(const Tensor& a, Scalar b) {
   return record_broadcast(
-      map2("add", a, b, [](auto x, auto y) { return x + y; }), "AddBackward0",
-      [](const Tensor& g) { return g; }, a);
+      map2("add", a, b, std::plus<>()), "AddBackward0", [](const Tensor& g) { return g; }, a);
 }
 
 Tensor sub(const Tensor& a, const Tensor& b) {
-  no_bool("sub", a.dtype());
-  no_bool("sub", b.dtype());
+  check_number("sub", a.dtype());
+  check_number("sub", b.dtype());
   return record_broadcast(
-      map2("sub", a, b, [](auto x, auto y) { return x - y; }), "SubBackward0",
+      map2("sub", a, b, std::minus<>()), "SubBackward0",
       [](const Tensor& g, Needs needs) { return grads(g, needs[1] ? -g : Tensor()); }, a, b);
 }
 
 Tensor sub(const Tensor& a, Scalar b) {
-  no_bool("sub", a.dtype());
-  no_bool("sub", b.dtype());
+  check_number("sub", a.dtype());
+  check_number("sub", b.dtype());
   return record_broadcast(
-      map2("sub", a, b, [](auto x, auto y) { return x - y; }), "SubBackward0",
-      [](const Tensor& g) { return g; }, a);
+      map2("sub", a, b, std::minus<>()), "SubBackward0", [](const Tensor& g) { return g; }, a);
 }
 
 Tensor rsub(const Tensor& a, Scalar b) {
-  no_bool("rsub", a.dtype());
-  no_bool("rsub", b.dtype());
+  check_number("rsub", a.dtype());
+  check_number("rsub", b.dtype());
   return record_broadcast(
       map2("rsub", a, b, [](auto x, auto y) { return y - x; }), "RsubBackward1",
       [](const Tensor& g) { return -g; }, a);
@@ -79,7 +72,7 @@ Tensor rsub(const Tensor& a, Scalar b) {
 
 Tensor mul(const Tensor& a, const Tensor& b) {
   return record_broadcast(
-      map2("mul", a, b, [](auto x, auto y) { return x * y; }), "MulBackward0",
+      map2("mul", a, b, std::multiplies<>()), "MulBackward0",
       [a = save(a), b = save(b)](const Tensor& g, Needs needs) {
         return grads(needs[0] ? g * b : Tensor(), needs[1] ? g * a : Tensor());
       },
@@ -88,14 +81,13 @@ Tensor mul(const Tensor& a, const Tensor& b) {
 
 Tensor mul(const Tensor& a, Scalar b) {
   return record_broadcast(
-      map2("mul", a, b, [](auto x, auto y) { return x * y; }), "MulBackward0",
+      map2("mul", a, b, std::multiplies<>()), "MulBackward0",
       [b](const Tensor& g) { return g * b; }, a);
 }
 
 Tensor div(const Tensor& a, const Tensor& b) {
   const DType type = ops::result_type(a, b);
-  Tensor out = map2("div", floating_operand(a, type), floating_operand(b, type),
-                    [](auto x, auto y) { return x / y; });
+  Tensor out = map2("div", floating_operand(a, type), floating_operand(b, type), std::divides<>());
   return record_broadcast(
       out, "DivBackward0",
       [a = save(a), b = save(b)](const Tensor& g, Needs needs) {
@@ -106,8 +98,7 @@ Tensor div(const Tensor& a, const Tensor& b) {
 }
 
 Tensor div(const Tensor& a, Scalar b) {
-  Tensor out = map2("div", floating_operand(a, ops::result_type(a, b)), b,
-                    [](auto x, auto y) { return x / y; });
+  Tensor out = map2("div", floating_operand(a, ops::result_type(a, b)), b, std::divides<>());
   return record_broadcast(
       out, "DivBackward0",
       [b](const Tensor& g) { return over(g, full({}, b, {.dtype = g.dtype()})); }, a);
@@ -152,7 +143,7 @@ T power(T base, T exponent) {
 }  // namespace
 
 Tensor pow(const Tensor& a, Scalar exponent) {
-  no_bool("pow", ops::result_type(a, exponent));
+  check_number("pow", ops::result_type(a, exponent));
   const double e = exponent.to<double>();
   throw_if<Error>(e < 0 && !is_floating_point(ops::result_type(a, exponent)), negative_power);
   const auto raised = [&](auto f) { return map2("pow", a, exponent, f); };
@@ -176,7 +167,7 @@ Tensor pow(const Tensor& a, Scalar exponent) {
 }
 
 Tensor pow(const Tensor& a, const Tensor& b) {
-  no_bool("pow", ops::result_type(a, b));
+  check_number("pow", ops::result_type(a, b));
   Tensor out = map2("pow", a, b, [](auto x, auto y) { return power(x, y); });
   return record_broadcast(
       out, "PowBackward1",
@@ -198,7 +189,7 @@ Tensor pow(const Tensor& a, const Tensor& b) {
 }
 
 Tensor pow(Scalar base, const Tensor& exponent) {
-  no_bool("pow", ops::result_type(exponent, base));
+  check_number("pow", ops::result_type(exponent, base));
   Tensor out = map2("pow", exponent, base, [](auto x, auto y) { return power(y, x); });
   return record_broadcast(
       out, "PowBackward1",
@@ -214,36 +205,29 @@ Tensor pow(Scalar base, const Tensor& exponent) {
 
 namespace {
 
-/// Gradient by (a, b) of an operation that chose one: half to each at a tie, and all of it to both
-/// beside a NaN, which loses to nothing.
-auto to_the_chosen(const Tensor& g, const Tensor& a_loses, const Tensor& b_loses,
-                   const Tensor& tie) {
-  const Tensor share = where(tie, g / 2, g);
-  return grads(where(a_loses, 0, share), where(b_loses, 0, share));
+/// The operand above (below) the other. Its gradient: half to each at a tie, and all of it to both
+/// beside a NaN, which wins from either side.
+template <class Above>
+Tensor winner(const char* op, const char* node, const Tensor& a, const Tensor& b, Above above) {
+  Tensor out = map2(op, a, b, [above](auto x, auto y) { return x != x || above(x, y) ? x : y; });
+  return record_broadcast(
+      out, node,
+      [a = save(a), b = save(b), above](const Tensor& g) {
+        const Tensor& x = a;
+        const Tensor& y = b;
+        const Tensor share = where(x == y, g / 2, g);
+        return grads(where(above(y, x), 0, share), where(above(x, y), 0, share));
+      },
+      a, b);
 }
 
 }  // namespace
 
 Tensor maximum(const Tensor& a, const Tensor& b) {
-  Tensor out = map2("maximum", a, b, [](auto x, auto y) {
-    return x != x || x > y ? x : y;  // NaN wins from either side
-  });
-  return record_broadcast(
-      out, "MaximumBackward0",
-      [a = save(a), b = save(b)](const Tensor& g) {
-        return to_the_chosen(g, lt(a, b), gt(a, b), eq(a, b));
-      },
-      a, b);
+  return winner("maximum", "MaximumBackward0", a, b, std::greater<>());
 }
-
 Tensor minimum(const Tensor& a, const Tensor& b) {
-  Tensor out = map2("minimum", a, b, [](auto x, auto y) { return x != x || x < y ? x : y; });
-  return record_broadcast(
-      out, "MinimumBackward0",
-      [a = save(a), b = save(b)](const Tensor& g) {
-        return to_the_chosen(g, gt(a, b), lt(a, b), eq(a, b));
-      },
-      a, b);
+  return winner("minimum", "MinimumBackward0", a, b, std::less<>());
 }
 
 // ---- times, over --------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
-#include "detail/message.hpp"
+#include <functional>
+
 #include "ops/elementwise.hpp"
 #include "xgrad/extend.hpp"
 
@@ -8,29 +9,22 @@ using ops::map2;
 
 // ---- comparisons: in the common type of both ----------------------------------------------------
 
-namespace {
-
-constexpr auto equals = [](auto x, auto y) { return x == y; };
-constexpr auto differs = [](auto x, auto y) { return x != y; };
-constexpr auto less = [](auto x, auto y) { return x < y; };
-constexpr auto at_most = [](auto x, auto y) { return x <= y; };
-constexpr auto greater = [](auto x, auto y) { return x > y; };
-constexpr auto at_least = [](auto x, auto y) { return x >= y; };
-
-}  // namespace
-
-Tensor eq(const Tensor& a, const Tensor& b) { return map2<bool>("eq", a, b, equals); }
-Tensor ne(const Tensor& a, const Tensor& b) { return map2<bool>("ne", a, b, differs); }
-Tensor lt(const Tensor& a, const Tensor& b) { return map2<bool>("lt", a, b, less); }
-Tensor le(const Tensor& a, const Tensor& b) { return map2<bool>("le", a, b, at_most); }
-Tensor gt(const Tensor& a, const Tensor& b) { return map2<bool>("gt", a, b, greater); }
-Tensor ge(const Tensor& a, const Tensor& b) { return map2<bool>("ge", a, b, at_least); }
-Tensor eq(const Tensor& a, Scalar b) { return map2<bool>("eq", a, b, equals); }
-Tensor ne(const Tensor& a, Scalar b) { return map2<bool>("ne", a, b, differs); }
-Tensor lt(const Tensor& a, Scalar b) { return map2<bool>("lt", a, b, less); }
-Tensor le(const Tensor& a, Scalar b) { return map2<bool>("le", a, b, at_most); }
-Tensor gt(const Tensor& a, Scalar b) { return map2<bool>("gt", a, b, greater); }
-Tensor ge(const Tensor& a, Scalar b) { return map2<bool>("ge", a, b, at_least); }
+Tensor eq(const Tensor& a, const Tensor& b) { return map2<bool>("eq", a, b, std::equal_to<>()); }
+Tensor ne(const Tensor& a, const Tensor& b) {
+  return map2<bool>("ne", a, b, std::not_equal_to<>());
+}
+Tensor lt(const Tensor& a, const Tensor& b) { return map2<bool>("lt", a, b, std::less<>()); }
+Tensor le(const Tensor& a, const Tensor& b) { return map2<bool>("le", a, b, std::less_equal<>()); }
+Tensor gt(const Tensor& a, const Tensor& b) { return map2<bool>("gt", a, b, std::greater<>()); }
+Tensor ge(const Tensor& a, const Tensor& b) {
+  return map2<bool>("ge", a, b, std::greater_equal<>());
+}
+Tensor eq(const Tensor& a, Scalar b) { return map2<bool>("eq", a, b, std::equal_to<>()); }
+Tensor ne(const Tensor& a, Scalar b) { return map2<bool>("ne", a, b, std::not_equal_to<>()); }
+Tensor lt(const Tensor& a, Scalar b) { return map2<bool>("lt", a, b, std::less<>()); }
+Tensor le(const Tensor& a, Scalar b) { return map2<bool>("le", a, b, std::less_equal<>()); }
+Tensor gt(const Tensor& a, Scalar b) { return map2<bool>("gt", a, b, std::greater<>()); }
+Tensor ge(const Tensor& a, Scalar b) { return map2<bool>("ge", a, b, std::greater_equal<>()); }
 
 Tensor logical_not(const Tensor& x) { return eq(x, 0); }
 
@@ -52,36 +46,31 @@ Tensor chosen(const char* op, const Tensor& condition, const Tensor& a, const Te
                        ", not bool; compare it (x != 0)");
   const Shape shape = detail::broadcast_shapes(op, condition.shape(),
                                                detail::broadcast_shapes(op, a.shape(), b.shape()));
-  const auto fitted = [&](const Tensor& x, bool single_allowed) {
-    const bool fits = x.shape() == shape || (single_allowed && x.dim() == 0);
-    return fits ? x : expand(x.detach(), shape);
-  };
-  const Tensor c = fitted(condition, false);
-  const Tensor x = fitted(a, true);
-  const Tensor y = fitted(b, true);
   Tensor out = empty(shape, {.dtype = a.dtype()});
   if (out.numel() == 0) return out;
+  const kernels::Plan<3> plan(shape, {condition.shape(), a.shape(), b.shape()});
   detail::dispatch(a.dtype(), [&]<class T>(T) {
-    const T* from_x = x.data<T>().data();
-    const T* from_y = y.data<T>().data();
-    const auto loop = [to = out.mut<T>(), choice = c.data<bool>()](auto at_x, auto at_y) {
-      for (std::size_t i = 0; i < to.size(); ++i) {
-        const T v = at_x(i);  // both are read first, which lets the loop vectorise
-        const T w = at_y(i);
-        to[i] = choice[i] ? v : w;
-      }
+    const bool* choice = condition.data<bool>().data();
+    const T* from_a = a.data<T>().data();
+    const T* from_b = b.data<T>().data();
+    T* to = out.mut<T>().data();
+    const auto rows = [&](auto step_c, auto step_a, auto step_b) {
+      plan.each_row([&](const auto& at, std::int64_t first) {
+        for (std::int64_t i = 0; i < plan.sizes[0]; ++i) {
+          const T v = from_a[at[1] + i * step_a];  // both are read first: so the loop vectorises
+          const T w = from_b[at[2] + i * step_b];
+          to[first + i] = choice[at[0] + i * step_c] ? v : w;
+        }
+      });
     };
-    const auto running = [](const T* p) { return [p](std::size_t i) { return p[i]; }; };
-    const auto fixed = [](const T* p) { return [v = *p](std::size_t) { return v; }; };
-    if (x.dim() > 0 && y.dim() > 0) {
-      loop(running(from_x), running(from_y));
-    } else if (x.dim() > 0) {
-      loop(running(from_x), fixed(from_y));
-    } else if (y.dim() > 0) {
-      loop(fixed(from_x), running(from_y));
-    } else {
-      loop(fixed(from_x), fixed(from_y));
-    }
+    using Fixed = std::integral_constant<std::int64_t, 0>;  // steps known when compiling
+    using Moves = std::integral_constant<std::int64_t, 1>;
+    const auto [step_c, step_a, step_b] =
+        std::array{plan.strides[0][0], plan.strides[1][0], plan.strides[2][0]};
+    if (step_c == 1 && step_a == 1 && step_b == 1) return rows(Moves(), Moves(), Moves());
+    if (step_c == 1 && step_a == 1) return rows(Moves(), Moves(), Fixed());
+    if (step_c == 1 && step_b == 1) return rows(Moves(), Fixed(), Moves());
+    rows(step_c, step_a, step_b);
   });
   return out;
 }

@@ -1,4 +1,3 @@
-#include "detail/message.hpp"
 #include "ops/reduce.hpp"
 
 namespace xgrad {
@@ -63,7 +62,7 @@ Tensor of_all(const char* op, const Tensor& x) {
 }
 
 Tensor index_of(const char* op, const Tensor& x, Axes axes, bool keepdim) {
-  throw_if<DTypeError>(x.dtype() == DType::bool_, op, ": not defined for bool tensors");
+  detail::check_number(op, x.dtype());
   return first_indices(x, axes, ops::extreme(op, x, axes, keepdim, op[4] == 'a'));
 }
 

@@ -2,8 +2,6 @@
 
 #include <limits>
 
-#include "detail/message.hpp"
-
 namespace xgrad {
 
 using ops::all_axes, ops::Axes, ops::axes_of, ops::Grouped, ops::grouped, ops::reduced_count,

@@ -143,8 +143,7 @@ namespace {
 using detail::Nested;
 
 std::string described(const Nested& x) {
-  return x.is_list() ? detail::count(x.list().size(), "value")
-                     : "a number";
+  return x.is_list() ? detail::count(x.list().size(), "value") : "a number";
 }
 
 /// Collects the numbers of a nested list and checks that every row looks like the first.

@@ -5,7 +5,6 @@
 
 #include "detail/message.hpp"
 
-
 namespace xgrad {
 
 Shape::Shape(std::span<const std::int64_t> sizes) {

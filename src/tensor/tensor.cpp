@@ -1,6 +1,8 @@
 #include "xgrad/tensor.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "detail/check.hpp"
 #include "detail/dispatch.hpp"
@@ -124,7 +126,7 @@ void check_kind(const char* op, DType target, DType source) {
 /// target = f(target, source) for every element, source (a tensor, broadcast to target's shape, or
 /// a number) converted to target's type first.
 template <class F>
-void update(const char* op, Tensor& target, const Tensor& source, F f) {
+Tensor& update(const char* op, Tensor& target, const Tensor& source, F f) {
   detail::check_in_place(op, target, source);
   check_kind(op, target.dtype(), source.dtype());
   const NoGrad no_grad;
@@ -139,9 +141,10 @@ void update(const char* op, Tensor& target, const Tensor& source, F f) {
     const std::span<T> to = target.mut<T>();
     for (std::size_t i = 0; i < to.size(); ++i) to[i] = static_cast<T>(f(to[i], from[i]));
   });
+  return target;
 }
 template <class F>
-void update(const char* op, Tensor& target, Scalar scalar, F f) {
+Tensor& update(const char* op, Tensor& target, Scalar scalar, F f) {
   detail::check_in_place(op, target);
   check_kind(op, target.dtype(), scalar.dtype());
   const NoGrad no_grad;
@@ -149,24 +152,15 @@ void update(const char* op, Tensor& target, Scalar scalar, F f) {
     const T value = scalar.to<T>();
     for (T& element : target.mut<T>()) element = static_cast<T>(f(element, value));
   });
-}
-
-constexpr auto plus = [](auto a, auto b) { return a + b; };
-constexpr auto minus = [](auto a, auto b) { return a - b; };
-constexpr auto multiplied = [](auto a, auto b) { return a * b; };
-constexpr auto divided = [](auto a, auto b) { return static_cast<decltype(a)>(a / b); };
-
-void no_bool(const char* op, const Tensor& target) {
-  if (target.dtype() != DType::bool_) return;
-  throw DTypeError(message(op, ": not defined for bool tensors; convert with to(xg::int64)"));
+  return target;
 }
 
 /// f(target, alpha * source).
 template <class F>
-void update_scaled(const char* op, Tensor& target, const Tensor& source, Scalar alpha, F f) {
+Tensor& update_scaled(const char* op, Tensor& target, const Tensor& source, Scalar alpha, F f) {
   check_kind(op, target.dtype(), alpha.dtype());
   if (alpha.to<double>() == 1) return update(op, target, source, f);
-  update(op, target, source, [alpha, f](auto a, auto b) {
+  return update(op, target, source, [alpha, f](auto a, auto b) {
     return f(a, static_cast<decltype(a)>(alpha.to<decltype(a)>() * b));
   });
 }
@@ -174,40 +168,28 @@ void update_scaled(const char* op, Tensor& target, const Tensor& source, Scalar 
 }  // namespace
 
 Tensor& Tensor::add_(const Tensor& other, Scalar alpha) & {
-  update_scaled("add_", *this, other, alpha, plus);
-  return *this;
+  return update_scaled("add_", *this, other, alpha, std::plus<>());
 }
-Tensor& Tensor::add_(Scalar other) & {
-  update("add_", *this, other, plus);
-  return *this;
-}
+Tensor& Tensor::add_(Scalar other) & { return update("add_", *this, other, std::plus<>()); }
 Tensor& Tensor::sub_(const Tensor& other, Scalar alpha) & {
-  no_bool("sub_", *this);
-  update_scaled("sub_", *this, other, alpha, minus);
-  return *this;
+  detail::check_number("sub_", dtype());
+  return update_scaled("sub_", *this, other, alpha, std::minus<>());
 }
 Tensor& Tensor::sub_(Scalar other) & {
-  no_bool("sub_", *this);
-  update("sub_", *this, other, minus);
-  return *this;
+  detail::check_number("sub_", dtype());
+  return update("sub_", *this, other, std::minus<>());
 }
 Tensor& Tensor::mul_(const Tensor& other) & {
-  update("mul_", *this, other, multiplied);
-  return *this;
+  return update("mul_", *this, other, std::multiplies<>());
 }
-Tensor& Tensor::mul_(Scalar other) & {
-  update("mul_", *this, other, multiplied);
-  return *this;
-}
+Tensor& Tensor::mul_(Scalar other) & { return update("mul_", *this, other, std::multiplies<>()); }
 Tensor& Tensor::div_(const Tensor& other) & {
   check_kind("div_", dtype(), float32);  // true division
-  update("div_", *this, other, divided);
-  return *this;
+  return update("div_", *this, other, std::divides<>());
 }
 Tensor& Tensor::div_(Scalar other) & {
   check_kind("div_", dtype(), float32);
-  update("div_", *this, other, divided);
-  return *this;
+  return update("div_", *this, other, std::divides<>());
 }
 Tensor& Tensor::zero_() & {
   detail::check_in_place("zero_", *this);
@@ -216,16 +198,13 @@ Tensor& Tensor::zero_() & {
 Tensor& Tensor::fill_(Scalar value) & {
   detail::check_in_place("fill_", *this);
   const NoGrad no_grad;
-  detail::dispatch(dtype(), [&]<class T>(T) {
-    for (T& element : mut<T>()) element = value.to<T>();
-  });
+  detail::dispatch(dtype(), [&]<class T>(T) { std::ranges::fill(mut<T>(), value.to<T>()); });
   return *this;
 }
 Tensor& Tensor::copy_(const Tensor& source) & {
   detail::check_in_place("copy_", *this, source);
   const NoGrad no_grad;
-  update("copy_", *this, source.to(dtype()), [](auto, auto b) { return b; });
-  return *this;
+  return update("copy_", *this, source.to(dtype()), [](auto, auto b) { return b; });
 }
 
 }  // namespace xgrad

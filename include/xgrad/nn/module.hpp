@@ -14,15 +14,8 @@ class Module;
 template <class M>
 concept Layer = std::derived_from<M, Module>;
 
-namespace detail {
-/// A stored forward hook; see xgrad::detail::Hook.
-struct ForwardHook {
-  std::uint64_t id = 0;
-  virtual ~ForwardHook() = default;
-  /// `output` is undefined before forward, `input` and `output` are given after it.
-  virtual Tensor call(Module& module, const Tensor& input, const Tensor& output) = 0;
-};
-}  // namespace detail
+using ForwardHook = xgrad::detail::Function<Tensor(Module&, const Tensor& x, const Tensor& out)>;
+using ForwardPreHook = xgrad::detail::Function<Tensor(Module&, const Tensor& x)>;
 
 struct LoadOptions {
   bool strict = true;  ///< missing and unexpected names are an error
@@ -112,11 +105,9 @@ class Module {
 
   /// `hook(module, input, output)` runs after forward; what it returns, if anything, replaces the
   /// output. The result is for `remove_hook`.
-  template <class F>
-  std::uint64_t register_forward_hook(F hook);
+  std::uint64_t register_forward_hook(ForwardHook hook);
   /// `hook(module, input)` runs before forward and may return another input.
-  template <class F>
-  std::uint64_t register_forward_pre_hook(F hook);
+  std::uint64_t register_forward_pre_hook(ForwardPreHook hook);
   void remove_hook(std::uint64_t id);
 
   /// What stands between the parentheses in PyTorch's print of the module.
@@ -136,7 +127,6 @@ class Module {
 
   static void check_not_sliced(const std::type_info& object, const std::type_info& type);
   void check_name(const std::string& name) const;
-  std::uint64_t add_hook(bool before, detail::ForwardHook* hook);  // takes it over
   template <class F>
   void each_module(const std::string& prefix, F&& f) const;
   StateDict collected(bool parameters, bool buffers, bool once) const;
@@ -149,41 +139,5 @@ class Module {
 /// PyTorch's tree of modules.
 std::string to_string(const Module& module);
 std::ostream& operator<<(std::ostream& os, const Module& module);
-
-// ---- hooks --------------------------------------------------------------------------------------
-
-namespace detail {
-template <class F>
-struct ForwardHookOf final : ForwardHook {
-  F f;
-  explicit ForwardHookOf(F fn) : f(std::move(fn)) {}
-  Tensor call(Module& module, const Tensor& input, const Tensor& output) override {
-    const auto run = [&] {
-      if constexpr (std::is_invocable_v<F&, Module&, const Tensor&>) {
-        return f(module, input);
-      } else {
-        return f(module, input, output);
-      }
-    };
-    if constexpr (std::is_void_v<decltype(run())>) {
-      run();
-      return {};
-    } else {
-      return run();
-    }
-  }
-};
-}  // namespace detail
-
-template <class F>
-std::uint64_t Module::register_forward_hook(F hook) {
-  static_assert(std::is_invocable_v<F&, Module&, const Tensor&, const Tensor&>);
-  return add_hook(false, new detail::ForwardHookOf<F>(std::move(hook)));
-}
-template <class F>
-std::uint64_t Module::register_forward_pre_hook(F hook) {
-  static_assert(std::is_invocable_v<F&, Module&, const Tensor&>);
-  return add_hook(true, new detail::ForwardHookOf<F>(std::move(hook)));
-}
 
 }  // namespace xgrad::nn
