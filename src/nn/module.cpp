@@ -19,7 +19,6 @@ struct Module::Contents {
   std::vector<std::pair<std::string, std::unique_ptr<Module>>> children;
   std::vector<std::pair<std::uint64_t, ForwardPreHook>> before;
   std::vector<std::pair<std::uint64_t, ForwardHook>> after;
-  std::uint64_t hooks = 0;  // registered so far
 };
 
 Module::Module() : contents_(new Contents) {}
@@ -191,16 +190,20 @@ void Module::to(DType dtype) {
   }
 }
 
+namespace {
+template <class Hooks, class Hook>
+std::uint64_t add(Hooks& hooks, Hook hook) {
+  static std::atomic<std::uint64_t> last_id{0};
+  return hooks.emplace_back(++last_id, std::move(hook)).first;
+}
+}  // namespace
+
 std::uint64_t Module::register_forward_hook(ForwardHook hook) {
-  contents_->after.emplace_back(++contents_->hooks, std::move(hook));
-  return contents_->hooks;
+  return add(contents_->after, std::move(hook));
 }
-
 std::uint64_t Module::register_forward_pre_hook(ForwardPreHook hook) {
-  contents_->before.emplace_back(++contents_->hooks, std::move(hook));
-  return contents_->hooks;
+  return add(contents_->before, std::move(hook));
 }
-
 void Module::remove_hook(std::uint64_t id) {
   const auto is_it = [id](const auto& hook) { return hook.first == id; };
   std::erase_if(contents_->before, is_it);

@@ -1,5 +1,6 @@
 #include "ops/reduce.hpp"
 
+#include <functional>
 #include <limits>
 
 namespace xgrad {
@@ -90,20 +91,17 @@ Tensor ops::share(const Tensor& g, const Tensor& mask, Axes axes) {
 // ---- sum, mean ----------------------------------------------------------------------------------
 
 Tensor ops::sum(const Tensor& x, Axes axes, bool keepdim, const char* node) {
-  const bool floating = is_floating_point(x.dtype());
-  Tensor out =
-      empty(reduced_shape(x.shape(), axes, keepdim), {.dtype = floating ? x.dtype() : int64});
+  Tensor out = empty(reduced_shape(x.shape(), axes, keepdim), {.dtype = total_type(x)});
   const Grouped in = grouped(x, axes);
   detail::dispatch(x.dtype(), [&]<class T>(T) {
     const T* from = in.x.data<T>().data();
+    auto* to = out.mut<TotalResult<T>>().data();
     if constexpr (std::is_floating_point_v<T>) {
-      kernels::sums(in.groups, from, nullptr, 1, out.mut<T>().data());
+      kernels::sums(in.groups, from, nullptr, 1, to);
     } else {
-      std::int64_t* to = out.mut<std::int64_t>().data();
-      const auto add = [](std::int64_t a, std::int64_t b) { return a + b; };
       kernels::fold(
           in.groups, from, std::int64_t{0}, [](std::int64_t a, T v, std::int64_t) { return a + v; },
-          add, [to](std::int64_t o, std::int64_t total) { to[o] = total; });
+          std::plus<>(), [to](std::int64_t o, std::int64_t total) { to[o] = total; });
     }
   });
   return record(
@@ -121,39 +119,6 @@ Tensor ops::mean(const Tensor& x, Axes axes, bool keepdim, const char* node) {
   return record(
       out, node,
       [shape = x.shape(), axes, n](const Tensor& g) { return spread(g / n, shape, axes); }, x);
-}
-
-namespace {
-
-Tensor sum_over(const Tensor& x, const Dims& dims, bool keepdim) {
-  return ops::sum(x, axes_of("sum", x, dims), keepdim, "SumBackward1");
-}
-Tensor mean_over(const Tensor& x, const Dims& dims, bool keepdim) {
-  return ops::mean(x, axes_of("mean", x, dims), keepdim, "MeanBackward1");
-}
-
-}  // namespace
-
-Tensor sum(const Tensor& x) { return ops::sum(x, all_axes(x), false, "SumBackward0"); }
-Tensor sum(const Tensor& x, std::int64_t dim, bool keepdim) { return sum_over(x, dim, keepdim); }
-template <class>
-Tensor sum(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim) {
-  return sum_over(x, listed("sum", dims), keepdim);
-}
-template Tensor sum<void>(const Tensor&, std::initializer_list<std::int64_t>, bool);
-Tensor sum(const Tensor& x, ReduceOptions options) {
-  return sum_over(x, options.dim, options.keepdim);
-}
-
-Tensor mean(const Tensor& x) { return ops::mean(x, all_axes(x), false, "MeanBackward0"); }
-Tensor mean(const Tensor& x, std::int64_t dim, bool keepdim) { return mean_over(x, dim, keepdim); }
-template <class>
-Tensor mean(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim) {
-  return mean_over(x, listed("mean", dims), keepdim);
-}
-template Tensor mean<void>(const Tensor&, std::initializer_list<std::int64_t>, bool);
-Tensor mean(const Tensor& x, ReduceOptions options) {
-  return mean_over(x, options.dim, options.keepdim);
 }
 
 Tensor sum_to(const Tensor& g, const Shape& shape) {
@@ -190,14 +155,22 @@ Tensor ops::extreme(const char* op, const Tensor& x, Axes axes, bool keepdim, bo
   return out;
 }
 
+// ---- the ways to call them, as functions and as methods -----------------------------------------
+
 namespace {
 
+Tensor sum_over(const Tensor& x, const Dims& dims, bool keepdim) {
+  return ops::sum(x, axes_of("sum", x, dims), keepdim, "SumBackward1");
+}
+Tensor mean_over(const Tensor& x, const Dims& dims, bool keepdim) {
+  return ops::mean(x, axes_of("mean", x, dims), keepdim, "MeanBackward1");
+}
+
 /// The gradient goes in equal parts to all elements that equal the extreme.
-Tensor shared_extreme(const char* op, const Tensor& x, const Dims& dims, bool keepdim,
+Tensor shared_extreme(const char* op, const char* node, const Tensor& x, Axes axes, bool keepdim,
                       bool greatest) {
-  const Axes axes = axes_of(op, x, dims);
   return record(
-      ops::extreme(op, x, axes, keepdim, greatest), greatest ? "AmaxBackward0" : "AminBackward0",
+      ops::extreme(op, x, axes, keepdim, greatest), node,
       [x = save(x), axes](const Tensor& g, const Tensor& y) {
         const Tensor& in = x;
         return ops::share(g, in == ops::with_kept(y, in.shape(), axes), axes);
@@ -205,34 +178,40 @@ Tensor shared_extreme(const char* op, const Tensor& x, const Dims& dims, bool ke
       x);
 }
 Tensor amax_over(const Tensor& x, const Dims& dims, bool keepdim) {
-  return shared_extreme("amax", x, dims, keepdim, true);
+  return shared_extreme("amax", "AmaxBackward0", x, axes_of("amax", x, dims), keepdim, true);
 }
 Tensor amin_over(const Tensor& x, const Dims& dims, bool keepdim) {
-  return shared_extreme("amin", x, dims, keepdim, false);
+  return shared_extreme("amin", "AminBackward0", x, axes_of("amin", x, dims), keepdim, false);
 }
 
 }  // namespace
 
+Tensor sum(const Tensor& x) { return ops::sum(x, all_axes(x), false, "SumBackward0"); }
+Tensor mean(const Tensor& x) { return ops::mean(x, all_axes(x), false, "MeanBackward0"); }
 Tensor amax(const Tensor& x) { return amax_over(x, {}, false); }
-Tensor amax(const Tensor& x, std::int64_t dim, bool keepdim) { return amax_over(x, dim, keepdim); }
-template <class>
-Tensor amax(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim) {
-  return amax_over(x, listed("amax", dims), keepdim);
-}
-template Tensor amax<void>(const Tensor&, std::initializer_list<std::int64_t>, bool);
-Tensor amax(const Tensor& x, ReduceOptions options) {
-  return amax_over(x, options.dim, options.keepdim);
-}
-
 Tensor amin(const Tensor& x) { return amin_over(x, {}, false); }
-Tensor amin(const Tensor& x, std::int64_t dim, bool keepdim) { return amin_over(x, dim, keepdim); }
-template <class>
-Tensor amin(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim) {
-  return amin_over(x, listed("amin", dims), keepdim);
-}
-template Tensor amin<void>(const Tensor&, std::initializer_list<std::int64_t>, bool);
-Tensor amin(const Tensor& x, ReduceOptions options) {
-  return amin_over(x, options.dim, options.keepdim);
-}
+
+#define XGRAD_REDUCTION(f)                                                                         \
+  Tensor f(const Tensor& x, std::int64_t dim, bool keepdim) { return f##_over(x, dim, keepdim); }  \
+  Tensor f(const Tensor& x, ReduceOptions o) { return f##_over(x, o.dim, o.keepdim); }             \
+  template <class>                                                                                 \
+  Tensor f(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim) {              \
+    return f##_over(x, listed(#f, dims), keepdim);                                                 \
+  }                                                                                                \
+  template Tensor f<void>(const Tensor&, std::initializer_list<std::int64_t>, bool);               \
+  Tensor Tensor::f() const { return xgrad::f(*this); }                                             \
+  Tensor Tensor::f(std::int64_t dim, bool keepdim) const { return f##_over(*this, dim, keepdim); } \
+  Tensor Tensor::f(ReduceOptions options) const { return xgrad::f(*this, options); }               \
+  template <class>                                                                                 \
+  Tensor Tensor::f(std::initializer_list<std::int64_t> dims, bool keepdim) const {                 \
+    return xgrad::f(*this, dims, keepdim);                                                         \
+  }                                                                                                \
+  template Tensor Tensor::f<void>(std::initializer_list<std::int64_t>, bool) const;
+
+XGRAD_REDUCTION(sum)
+XGRAD_REDUCTION(mean)
+XGRAD_REDUCTION(amax)
+XGRAD_REDUCTION(amin)
+#undef XGRAD_REDUCTION
 
 }  // namespace xgrad

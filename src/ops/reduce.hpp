@@ -35,6 +35,15 @@ Tensor spread(const Tensor& g, const Shape& shape, Axes axes);
 /// Each output's gradient, divided evenly among the places of `mask`.
 Tensor share(const Tensor& g, const Tensor& mask, Axes axes);
 
+/// What sums and products are collected in, and the dtype of their results: integers give int64.
+template <class T>
+using Total = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
+template <class T>
+using TotalResult = std::conditional_t<std::is_floating_point_v<T>, T, std::int64_t>;
+inline DType total_type(const Tensor& x) {
+  return is_floating_point(x.dtype()) ? x.dtype() : int64;
+}
+
 Tensor sum(const Tensor& x, Axes axes, bool keepdim, const char* node);
 Tensor mean(const Tensor& x, Axes axes, bool keepdim, const char* node);
 /// The unrecorded extreme. Throws IndexError naming `op` for a reduction over no elements.

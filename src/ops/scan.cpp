@@ -23,12 +23,11 @@ Tensor product_tree(Tensor x) {
 }
 
 Tensor product(const Tensor& x, Axes axes, bool keepdim, const char* node) {
-  const DType type = is_floating_point(x.dtype()) ? x.dtype() : int64;
-  Tensor out = empty(ops::reduced_shape(x.shape(), axes, keepdim), {.dtype = type});
+  Tensor out = empty(ops::reduced_shape(x.shape(), axes, keepdim), {.dtype = ops::total_type(x)});
   const ops::Grouped in = ops::grouped(x, axes);  // one dimension or all: no copy
   detail::dispatch(x.dtype(), [&]<class T>(T) {
-    using Total = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
-    using R = std::conditional_t<std::is_floating_point_v<T>, T, std::int64_t>;
+    using Total = ops::Total<T>;
+    using R = ops::TotalResult<T>;
     R* to = out.mut<R>().data();
     kernels::fold(
         in.groups, in.x.data<T>().data(), Total{1},
@@ -64,10 +63,10 @@ Tensor prod(const Tensor& x, std::int64_t dim, bool keepdim) {
 Tensor cumsum(const Tensor& x, std::int64_t dim) {
   const ops::Grouped in = ops::grouped(x, axes_of("cumsum", x, dim));
   const kernels::Groups& at = in.groups;
-  Tensor out = empty(x.shape(), {.dtype = is_floating_point(x.dtype()) ? x.dtype() : int64});
+  Tensor out = empty(x.shape(), {.dtype = ops::total_type(x)});
   detail::dispatch(x.dtype(), [&]<class T>(T) {
-    using Total = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
-    using R = std::conditional_t<std::is_floating_point_v<T>, T, std::int64_t>;
+    using Total = ops::Total<T>;
+    using R = ops::TotalResult<T>;
     const T* from = in.x.template data<T>().data();
     R* to = out.mut<R>().data();
     Total total[kernels::most_columns];

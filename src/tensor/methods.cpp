@@ -1,6 +1,7 @@
 #include "xgrad/ops.hpp"
 
-/// The methods of Tensor that are free functions of ops.hpp.
+/// The methods of Tensor that are free functions of ops.hpp; those of sum and its like stand in
+/// ops/reduce.cpp.
 
 namespace xgrad {
 
@@ -29,44 +30,6 @@ Tensor Tensor::clamp(std::optional<Scalar> min, std::optional<Scalar> max) const
 Tensor Tensor::masked_fill(const Tensor& mask, Scalar value) const {
   return xgrad::masked_fill(*this, mask, value);
 }
-Tensor Tensor::sum() const { return xgrad::sum(*this); }
-Tensor Tensor::sum(std::int64_t dim, bool keepdim) const { return xgrad::sum(*this, dim, keepdim); }
-template <class>
-Tensor Tensor::sum(std::initializer_list<std::int64_t> dims, bool keepdim) const {
-  return xgrad::sum(*this, dims, keepdim);
-}
-template Tensor Tensor::sum<void>(std::initializer_list<std::int64_t>, bool) const;
-Tensor Tensor::sum(ReduceOptions options) const { return xgrad::sum(*this, options); }
-Tensor Tensor::mean() const { return xgrad::mean(*this); }
-Tensor Tensor::mean(std::int64_t dim, bool keepdim) const {
-  return xgrad::mean(*this, dim, keepdim);
-}
-template <class>
-Tensor Tensor::mean(std::initializer_list<std::int64_t> dims, bool keepdim) const {
-  return xgrad::mean(*this, dims, keepdim);
-}
-template Tensor Tensor::mean<void>(std::initializer_list<std::int64_t>, bool) const;
-Tensor Tensor::mean(ReduceOptions options) const { return xgrad::mean(*this, options); }
-Tensor Tensor::amax() const { return xgrad::amax(*this); }
-Tensor Tensor::amax(std::int64_t dim, bool keepdim) const {
-  return xgrad::amax(*this, dim, keepdim);
-}
-template <class>
-Tensor Tensor::amax(std::initializer_list<std::int64_t> dims, bool keepdim) const {
-  return xgrad::amax(*this, dims, keepdim);
-}
-template Tensor Tensor::amax<void>(std::initializer_list<std::int64_t>, bool) const;
-Tensor Tensor::amax(ReduceOptions options) const { return xgrad::amax(*this, options); }
-Tensor Tensor::amin() const { return xgrad::amin(*this); }
-Tensor Tensor::amin(std::int64_t dim, bool keepdim) const {
-  return xgrad::amin(*this, dim, keepdim);
-}
-template <class>
-Tensor Tensor::amin(std::initializer_list<std::int64_t> dims, bool keepdim) const {
-  return xgrad::amin(*this, dims, keepdim);
-}
-template Tensor Tensor::amin<void>(std::initializer_list<std::int64_t>, bool) const;
-Tensor Tensor::amin(ReduceOptions options) const { return xgrad::amin(*this, options); }
 Tensor Tensor::var(bool unbiased) const { return xgrad::var(*this, unbiased); }
 Tensor Tensor::var(VarOptions options) const { return xgrad::var(*this, options); }
 Tensor Tensor::std(bool unbiased) const { return xgrad::std(*this, unbiased); }
