@@ -8,46 +8,40 @@ namespace xgrad {
 bool is_grad_enabled();
 
 namespace detail {
-void set_grad_enabled(bool on);
+bool& recording();  // of this thread, as is the next
+bool& anomaly_mode();
 
-/// Turns recording on or off, on this thread, for its own lifetime.
-class [[nodiscard]] GradMode {
+/// Gives a variable another value for its own lifetime.
+template <class T>
+class [[nodiscard]] Scoped {
  public:
-  explicit GradMode(bool on) : before_(is_grad_enabled()) { set_grad_enabled(on); }
-  ~GradMode() { set_grad_enabled(before_); }
-  GradMode(const GradMode&) = delete;
-  GradMode& operator=(const GradMode&) = delete;
+  Scoped(T& variable, T value) : variable_(variable), before_(std::exchange(variable, value)) {}
+  ~Scoped() { variable_ = before_; }
+  Scoped(const Scoped&) = delete;
+  Scoped& operator=(const Scoped&) = delete;
 
  private:
-  bool before_;
+  T& variable_;
+  T before_;
 };
 }  // namespace detail
 
 /// While one lives, this thread records nothing, and in-place changes of tensors that require a
 /// gradient are allowed: `{ xg::NoGrad no_grad; w -= lr * w.grad(); }`
-class NoGrad : public detail::GradMode {
- public:
-  NoGrad() : GradMode(false) {}
+struct [[nodiscard]] NoGrad : detail::Scoped<bool> {
+  NoGrad() : Scoped(detail::recording(), false) {}
 };
 
 /// Records again inside a NoGrad scope.
-class EnableGrad : public detail::GradMode {
- public:
-  EnableGrad() : GradMode(true) {}
+struct [[nodiscard]] EnableGrad : detail::Scoped<bool> {
+  EnableGrad() : Scoped(detail::recording(), true) {}
 };
 
 /// While one lives, this thread remembers for each recorded operation where it was called, and a
 /// gradient that is not finite stops `backward` with a GraphError that names the operation and that
 /// place. Slow; for finding the cause of a NaN.
-class [[nodiscard]] AnomalyMode {
- public:
-  AnomalyMode();
-  ~AnomalyMode();
-  AnomalyMode(const AnomalyMode&) = delete;
-  AnomalyMode& operator=(const AnomalyMode&) = delete;
-
- private:
-  bool before_;
+struct [[nodiscard]] AnomalyMode : detail::Scoped<bool> {
+  AnomalyMode() : Scoped(detail::anomaly_mode(), true) {}
 };
 
 struct GradOptions {
@@ -68,15 +62,11 @@ std::vector<Tensor> grad(const std::vector<Tensor>& ys, const std::vector<Tensor
 /// Removes a hook; letting it go out of scope does not.
 class HookHandle {
  public:
-  HookHandle(detail::Ref<Node> node, std::uint64_t id);
-  HookHandle(const HookHandle&);
-  HookHandle& operator=(const HookHandle&);
-  ~HookHandle();
-  void remove();
+  explicit HookHandle(detail::Function<void()> remove) : remove_(std::move(remove)) {}
+  void remove() const { remove_(); }
 
  private:
-  detail::Ref<Node> node_;
-  std::uint64_t id_;
+  detail::Function<void()> remove_;
 };
 
 /// Graph nodes and bytes of tensor memory alive in this process, for tests that look for leaks.

@@ -36,28 +36,17 @@ constexpr DType promote_types(DType a, DType b) { return a > b ? a : b; }
 
 namespace detail {
 template <class T>
-struct DTypeOf;
-template <>
-struct DTypeOf<bool> {
-  static constexpr DType value = DType::bool_;
-};
-template <>
-struct DTypeOf<std::int64_t> {
-  static constexpr DType value = DType::int64;
-};
-template <>
-struct DTypeOf<float> {
-  static constexpr DType value = DType::float32;
-};
-template <>
-struct DTypeOf<double> {
-  static constexpr DType value = DType::float64;
-};
+concept Element = std::is_same_v<T, bool> || std::is_same_v<T, std::int64_t> ||
+    std::is_same_v<T, float> || std::is_same_v<T, double>;
 }  // namespace detail
 
 /// The element type stored as the C++ type T: bool, std::int64_t, float or double.
 template <class T>
-inline constexpr DType dtype_of = detail::DTypeOf<std::remove_cv_t<T>>::value;
+requires detail::Element<std::remove_cv_t<T>>
+inline constexpr DType dtype_of = std::is_same_v<std::remove_cv_t<T>, bool>           ? DType::bool_
+                                  : std::is_same_v<std::remove_cv_t<T>, std::int64_t> ? DType::int64
+                                  : std::is_same_v<std::remove_cv_t<T>, float> ? DType::float32
+                                                                               : DType::float64;
 
 /// A C++ number as an operand. Its kind (bool < integer < floating point) takes part in promotion,
 /// its size does not: `int64 tensor * 2.5` is float32, `float32 tensor * 2.5` stays float32.

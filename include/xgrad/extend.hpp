@@ -77,7 +77,6 @@ class Node : public detail::RefCounted {
 
  protected:
   friend class Engine;
-  friend class HookHandle;
   friend class Tensor;
   template <class F, class Edges>
   friend Tensor record_node(Tensor, const char*, bool, F, Edges);

@@ -40,18 +40,6 @@ Tensor rdiv(const Tensor& a, Scalar b);  ///< b / a
 Tensor pow(const Tensor& a, Scalar exponent);
 Tensor pow(Scalar base, const Tensor& exponent);
 
-inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
-inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
-inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
-inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
-inline Tensor operator+(const Tensor& a, Scalar b) { return add(a, b); }
-inline Tensor operator-(const Tensor& a, Scalar b) { return sub(a, b); }
-inline Tensor operator*(const Tensor& a, Scalar b) { return mul(a, b); }
-inline Tensor operator/(const Tensor& a, Scalar b) { return div(a, b); }
-inline Tensor operator+(Scalar a, const Tensor& b) { return add(b, a); }
-inline Tensor operator-(Scalar a, const Tensor& b) { return rsub(b, a); }
-inline Tensor operator*(Scalar a, const Tensor& b) { return mul(b, a); }
-inline Tensor operator/(Scalar a, const Tensor& b) { return rdiv(b, a); }
 Tensor operator-(const Tensor& a);
 
 // ---- comparison: element by element, bool, no gradient ------------------------------------------
@@ -69,24 +57,22 @@ Tensor le(const Tensor& a, Scalar b);
 Tensor gt(const Tensor& a, Scalar b);
 Tensor ge(const Tensor& a, Scalar b);
 
-inline Tensor operator==(const Tensor& a, const Tensor& b) { return eq(a, b); }
-inline Tensor operator!=(const Tensor& a, const Tensor& b) { return ne(a, b); }
-inline Tensor operator<(const Tensor& a, const Tensor& b) { return lt(a, b); }
-inline Tensor operator<=(const Tensor& a, const Tensor& b) { return le(a, b); }
-inline Tensor operator>(const Tensor& a, const Tensor& b) { return gt(a, b); }
-inline Tensor operator>=(const Tensor& a, const Tensor& b) { return ge(a, b); }
-inline Tensor operator==(const Tensor& a, Scalar b) { return eq(a, b); }
-inline Tensor operator!=(const Tensor& a, Scalar b) { return ne(a, b); }
-inline Tensor operator<(const Tensor& a, Scalar b) { return lt(a, b); }
-inline Tensor operator<=(const Tensor& a, Scalar b) { return le(a, b); }
-inline Tensor operator>(const Tensor& a, Scalar b) { return gt(a, b); }
-inline Tensor operator>=(const Tensor& a, Scalar b) { return ge(a, b); }
-inline Tensor operator==(Scalar a, const Tensor& b) { return eq(b, a); }
-inline Tensor operator!=(Scalar a, const Tensor& b) { return ne(b, a); }
-inline Tensor operator<(Scalar a, const Tensor& b) { return gt(b, a); }
-inline Tensor operator<=(Scalar a, const Tensor& b) { return ge(b, a); }
-inline Tensor operator>(Scalar a, const Tensor& b) { return lt(b, a); }
-inline Tensor operator>=(Scalar a, const Tensor& b) { return le(b, a); }
+// The operators, for two tensors, a tensor and a number, a number and a tensor.
+#define XGRAD_OPERATOR(op, f, f_swapped)                                          \
+  inline Tensor operator op(const Tensor& a, const Tensor& b) { return f(a, b); } \
+  inline Tensor operator op(const Tensor& a, Scalar b) { return f(a, b); }        \
+  inline Tensor operator op(Scalar a, const Tensor& b) { return f_swapped(b, a); }
+XGRAD_OPERATOR(+, add, add)
+XGRAD_OPERATOR(-, sub, rsub)
+XGRAD_OPERATOR(*, mul, mul)
+XGRAD_OPERATOR(/, div, rdiv)
+XGRAD_OPERATOR(==, eq, eq)
+XGRAD_OPERATOR(!=, ne, ne)
+XGRAD_OPERATOR(<, lt, gt)
+XGRAD_OPERATOR(<=, le, ge)
+XGRAD_OPERATOR(>, gt, lt)
+XGRAD_OPERATOR(>=, ge, le)
+#undef XGRAD_OPERATOR
 
 /// Element by element `not` of a bool tensor, no gradient.
 Tensor logical_not(const Tensor& x);

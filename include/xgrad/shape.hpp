@@ -21,7 +21,7 @@ class Shape {
   Shape(const std::vector<std::int64_t>& sizes) : Shape(std::span<const std::int64_t>(sizes)) {}
   explicit Shape(std::span<const std::int64_t> sizes);  // throws ShapeError beyond max_dims
   template <std::integral I>
-  Shape(I size) : Shape({static_cast<std::int64_t>(size)}) {}
+  Shape(I size) : sizes_{static_cast<std::int64_t>(size)}, dim_(1) {}
 
   int dim() const { return dim_; }
   /// Number of elements: the product of the sizes, 1 for no dimensions.
@@ -40,6 +40,9 @@ class Shape {
   std::int64_t back() const { return sizes_[dim_ - 1]; }
   void push_back(std::int64_t size);  // throws ShapeError beyond max_dims
   bool operator==(const Shape& other) const;
+  /// `shape[begin:end]`, of dimensions counted from the front; `a + b` puts the sizes of b behind.
+  Shape slice(int begin, int end = max_dims) const;
+  friend Shape operator+(const Shape& a, const Shape& b);
 
   /// As in error messages: `(2, 6)`, `(2,)`, `()`.
   std::string str() const;

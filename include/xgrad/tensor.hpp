@@ -42,10 +42,6 @@ struct TensorImpl : RefCounted {
   static void operator delete(void*, std::size_t) noexcept;
 };
 
-template <class T>
-concept Element = std::is_same_v<T, bool> || std::is_same_v<T, std::int64_t> ||
-    std::is_same_v<T, float> || std::is_same_v<T, double>;
-
 }  // namespace detail
 
 /// How a new tensor is made: `zeros({2, 3}, {.dtype = xg::float64, .requires_grad = true})`.

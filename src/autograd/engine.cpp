@@ -46,7 +46,7 @@ Engine::Pending Engine::take_newest() {
 }
 
 void Engine::run() {
-  const detail::GradMode grad_mode(mode_.create_graph);
+  const detail::Scoped recording(detail::recording(), mode_.create_graph);
   if (!mode_.accumulate) {
     oldest_target_ = ~std::uint64_t{0};
     for (const Node* t : mode_.targets) oldest_target_ = std::min(oldest_target_, t->sequence);
@@ -103,7 +103,7 @@ void Engine::call_rule(Node& node, const Tensor& g) {
   Tensor* results = many.empty() ? few.data() : many.data();
 
   {
-    const detail::CurrentOperation current(node.name);
+    const detail::Scoped current(detail::running_operation(), node.name);
     node.apply(g, Needs(mask), results);
   }
   if (!mode_.keep_graph) {
@@ -159,15 +159,13 @@ void Engine::commit() {
 
 // ---- the public calls ---------------------------------------------------------------------------
 
-namespace {
-
-std::string root_name(const Tensor& y) {
+static std::string root_name(const Tensor& y) {
   const std::string fn = y.grad_fn();
   return fn.empty() ? "a leaf" : fn;
 }
 
 /// Checks a gradient passed in for y, or makes the 1 of a scalar.
-Tensor seed_for(const char* op, const Tensor& y, const Tensor& gradient) {
+static Tensor seed_for(const char* op, const Tensor& y, const Tensor& gradient) {
   throw_if<GraphError>(!y.requires_grad(), op, ": the root of shape ", y.shape(),
                        " does not require a gradient: no leaf below it does, or it was computed "
                        "under NoGrad or from detach()");
@@ -183,8 +181,6 @@ Tensor seed_for(const char* op, const Tensor& y, const Tensor& gradient) {
   }
   return gradient;
 }
-
-}  // namespace
 
 void Tensor::backward(bool retain_graph) const { backward(Tensor(), retain_graph); }
 
@@ -210,10 +206,8 @@ std::vector<Tensor> grad(const std::vector<Tensor>& ys, const std::vector<Tensor
                     .create_graph = options.create_graph,
                     .accumulate = false};
   for (const Tensor& x : xs) {
-    if (!x.requires_grad()) {
-      throw GraphError(message("grad: input ", mode.targets.size(), " of shape ", x.shape(),
-                               " does not require a gradient"));
-    }
+    throw_if<GraphError>(!x.requires_grad(), "grad: input ", mode.targets.size(), " of shape ",
+                         x.shape(), " does not require a gradient");
     mode.targets.push_back(x.impl().node.get());
   }
   Engine engine(std::move(mode));

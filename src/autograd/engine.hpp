@@ -71,19 +71,8 @@ class Engine {
 namespace detail {
 /// A leaf's node: nothing but a place for its gradient.
 Ref<Node> make_leaf_node(const Tensor& x);
-/// Names the operation whose rule runs on this thread, for errors; passes may nest.
-class CurrentOperation {
- public:
-  explicit CurrentOperation(const char* name);
-  ~CurrentOperation();
-  CurrentOperation(const CurrentOperation&) = delete;
-  CurrentOperation& operator=(const CurrentOperation&) = delete;
-  static const char* name();  // "backward" outside a rule
-
- private:
-  const char* before_;
-};
-bool anomaly_mode();
+/// The operation whose rule runs on this thread, for errors; "backward" outside a rule.
+const char*& running_operation();
 std::vector<void*> capture_call_stack();
 std::string describe_call_stack(const std::vector<void*>& frames);
 }  // namespace detail

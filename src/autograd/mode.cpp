@@ -13,23 +13,24 @@
 
 namespace xgrad {
 
-namespace {
-constinit thread_local bool recording = true;
-constinit thread_local bool anomaly = false;
-constinit thread_local const char* running = "backward";
-}  // namespace
+namespace detail {
 
-bool is_grad_enabled() { return recording; }
-void detail::set_grad_enabled(bool on) { recording = on; }
+bool& recording() {
+  constinit thread_local static bool on = true;
+  return on;
+}
+bool& anomaly_mode() {
+  constinit thread_local static bool on = false;
+  return on;
+}
+const char*& running_operation() {
+  constinit thread_local static const char* name = "backward";
+  return name;
+}
 
-AnomalyMode::AnomalyMode() : before_(anomaly) { anomaly = true; }
-AnomalyMode::~AnomalyMode() { anomaly = before_; }
-bool detail::anomaly_mode() { return anomaly; }
+}  // namespace detail
 
-detail::CurrentOperation::CurrentOperation(const char* name)
-    : before_(std::exchange(running, name)) {}
-detail::CurrentOperation::~CurrentOperation() { running = before_; }
-const char* detail::CurrentOperation::name() { return running; }
+bool is_grad_enabled() { return detail::recording(); }
 
 // ---- where a forward call was -------------------------------------------------------------------
 
@@ -41,11 +42,9 @@ std::vector<void*> detail::capture_call_stack() {
   return frames;
 }
 
-namespace {
-
 /// "Mlp::forward(...)", or for a function without an exported name the program and the address to
 /// give to addr2line.
-std::string frame_name(void* frame) {
+static std::string frame_name(void* frame) {
   Dl_info info{};
   if (dladdr(frame, &info) == 0) return "";
   if (info.dli_sname) {
@@ -61,8 +60,6 @@ std::string frame_name(void* frame) {
       static_cast<std::size_t>(static_cast<char*>(frame) - static_cast<char*>(info.dli_fbase)));
   return "addr2line -Cfpe " + std::string(info.dli_fname) + " " + address;
 }
-
-}  // namespace
 
 std::string detail::describe_call_stack(const std::vector<void*>& frames) {
   std::string text;

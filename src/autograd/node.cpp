@@ -94,8 +94,8 @@ Saved::Saved(const Tensor& x, bool is_output)
       is_output_(is_output) {}
 
 void Saved::throw_changed() const {
-  throw GraphError(message(detail::CurrentOperation::name(), ": an ",
-                           is_output_ ? "output" : "input", " of shape ", tensor_.shape(),
+  throw GraphError(message(detail::running_operation(), ": an ", is_output_ ? "output" : "input",
+                           " of shape ", tensor_.shape(),
                            " that backward needs was changed in place after the forward call "
                            "(version ",
                            tensor_.impl().storage->version.load(), ", expected ", version_,
@@ -137,8 +137,7 @@ Tensor Tensor::requires_grad_(bool on) const {
   }
   if (on && !is_floating_point(dtype())) {
     throw DTypeError(
-        message("requires_grad_: only floating point tensors can require a "
-                "gradient, this one is ",
+        message("requires_grad_: only floating point tensors can require a gradient, this one is ",
                 dtype()));
   }
   if (on && !impl().node) impl().node = detail::make_leaf_node(*this);
@@ -184,18 +183,11 @@ HookHandle Tensor::register_hook(detail::Function<Tensor(const Tensor&)> hook) c
   const detail::Ref<Node>& node = impl().node;
   throw_if<GraphError>(!node, "register_hook: the tensor does not require a gradient");
   Node::Extras& extras = node->extras();
-  extras.hooks.emplace_back(++extras.next_hook, std::move(hook));
-  return HookHandle(node, extras.next_hook);
-}
-
-HookHandle::HookHandle(detail::Ref<Node> node, std::uint64_t id)
-    : node_(std::move(node)), id_(id) {}
-HookHandle::HookHandle(const HookHandle&) = default;
-HookHandle& HookHandle::operator=(const HookHandle&) = default;
-HookHandle::~HookHandle() = default;
-
-void HookHandle::remove() {
-  std::erase_if(node_->extras().hooks, [&](const auto& hook) { return hook.first == id_; });
+  const std::uint64_t id = ++extras.next_hook;
+  extras.hooks.emplace_back(id, std::move(hook));
+  return HookHandle([node, id] {
+    std::erase_if(node->extras().hooks, [id](const auto& entry) { return entry.first == id; });
+  });
 }
 
 }  // namespace xgrad

@@ -8,10 +8,8 @@
 
 namespace xgrad::data {
 
-namespace {
-
 /// How many rows of each class are set aside.
-std::vector<std::int64_t> shares(const Dataset& all, std::int64_t test_size) {
+static std::vector<std::int64_t> shares(const Dataset& all, std::int64_t test_size) {
   const auto classes = static_cast<std::size_t>(all.classes);
   std::vector<std::int64_t> share(classes);
   for (std::int64_t label : all.labels.data<std::int64_t>()) {
@@ -30,8 +28,6 @@ std::vector<std::int64_t> shares(const Dataset& all, std::int64_t test_size) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(left); ++i) ++share[remainders[i].second];
   return share;
 }
-
-}  // namespace
 
 Split stratified_split(const Dataset& all, std::int64_t test_size, std::uint64_t seed) {
   throw_if<ShapeError>(all.size() != all.labels.numel(), "stratified_split: inputs of shape ",

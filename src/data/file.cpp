@@ -14,7 +14,7 @@ namespace xgrad::data {
 std::string read_file(const char* reader, const std::string& path) {
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(path, error);
-  if (error) throw FileError(message(reader, ": ", path, ": ", error.message()));
+  throw_if<FileError>(error.value() != 0, reader, ": ", path, ": ", error.message());
   std::string bytes(size, '\0');
   std::ifstream in(path, std::ios::binary);
   throw_if<FileError>(!in.read(bytes.data(), static_cast<std::streamsize>(size)), reader, ": ",

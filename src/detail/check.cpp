@@ -16,31 +16,21 @@ int wrap_dim(const char* op, std::int64_t dim, int rank) {
   return static_cast<int>(dim < 0 ? dim + limit : dim);
 }
 
-namespace {
-
 /// A dropped keepdim: `b` is one reduction of `a` along one dimension. Returns the shape with that
 /// dimension back when exactly one place for it broadcasts.
-std::string keepdim_hint(const Shape& a, const Shape& b) {
+static std::string keepdim_hint(const Shape& a, const Shape& b) {
   if (b.dim() + 1 != a.dim()) return "";
   int places = 0;
   Shape repaired;
   for (int at = 0; at < a.dim(); ++at) {
-    Shape candidate;
-    for (int i = 0; i < b.dim(); ++i) {
-      if (i == at) candidate.push_back(1);
-      candidate.push_back(b[i]);
-    }
-    if (at == b.dim()) candidate.push_back(1);
-    bool exact = true;
-    for (int i = 0; i < a.dim(); ++i) exact = exact && (i == at || candidate[i] == a[i]);
-    if (exact) ++places, repaired = candidate;
+    if (a.slice(0, at) + a.slice(at + 1) != b) continue;
+    ++places;
+    repaired = b.slice(0, at) + 1 + b.slice(at);
   }
   if (places != 1) return "";
   return " " + b.str() + " would fit as " + repaired.str() +
          ": did you drop keepdim in a reduction?";
 }
-
-}  // namespace
 
 Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b) {
   if (a == b) return a;

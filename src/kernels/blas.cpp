@@ -9,12 +9,10 @@
 
 namespace xgrad::kernels {
 
-namespace {
-
 /// For integers, and for sizes beyond the 32 bits that BLAS counts with.
 template <class T>
-void plain_gemm(bool transpose_a, bool transpose_b, std::int64_t n, std::int64_t m, std::int64_t k,
-                const T* a, const T* b, T* c) {
+static void plain_gemm(bool transpose_a, bool transpose_b, std::int64_t n, std::int64_t m,
+                       std::int64_t k, const T* a, const T* b, T* c) {
   const std::int64_t a_row = transpose_a ? 1 : k;
   const std::int64_t a_column = transpose_a ? n : 1;
   const std::int64_t b_row = transpose_b ? 1 : m;
@@ -28,13 +26,11 @@ void plain_gemm(bool transpose_a, bool transpose_b, std::int64_t n, std::int64_t
 }
 
 template <class T>
-auto matrix(T* data, std::int64_t rows, std::int64_t columns) {
+static auto matrix(T* data, std::int64_t rows, std::int64_t columns) {
   const std::array<std::size_t, 2> shape{static_cast<std::size_t>(rows),
                                          static_cast<std::size_t>(columns)};
   return xt::adapt(data, shape[0] * shape[1], xt::no_ownership(), shape);
 }
-
-}  // namespace
 
 template <class T>
 void gemm(bool transpose_a, bool transpose_b, std::int64_t n, std::int64_t m, std::int64_t k,

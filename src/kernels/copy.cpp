@@ -17,13 +17,11 @@ Strides row_major(const Shape& shape) {
   return strides;
 }
 
-namespace {
-
 /// to[j * to_stride + i] = from[i * from_stride + j], in tiles that stay in the cache on both
 /// sides.
 template <class T>
-void transpose(std::int64_t n, std::int64_t m, T* to, std::int64_t to_stride, const T* from,
-               std::int64_t from_stride) {
+static void transpose(std::int64_t n, std::int64_t m, T* to, std::int64_t to_stride, const T* from,
+                      std::int64_t from_stride) {
   constexpr std::int64_t tile = 16;
   for (std::int64_t j0 = 0; j0 < m; j0 += tile) {
     const std::int64_t j1 = std::min(m, j0 + tile);
@@ -35,8 +33,6 @@ void transpose(std::int64_t n, std::int64_t m, T* to, std::int64_t to_stride, co
     }
   }
 }
-
-}  // namespace
 
 template <class T>
 void copy(const Shape& sizes, T* to, const Strides& to_strides, const T* from,

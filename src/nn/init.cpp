@@ -14,10 +14,8 @@ namespace xgrad::nn::init {
 
 using xgrad::detail::python_repr;
 
-namespace {
-
 /// PyTorch's rational start (Pavlis), improved by Newton's method.
-double inverse_erf(double y) {
+static double inverse_erf(double y) {
   if (std::abs(y) >= 1) return std::copysign(HUGE_VAL, y);
   double x;
   if (std::abs(y) <= 0.7) {
@@ -35,7 +33,7 @@ double inverse_erf(double y) {
   return x;
 }
 
-double kaiming_deviation(const Shape& shape, const KaimingOptions& options) {
+static double kaiming_deviation(const Shape& shape, const KaimingOptions& options) {
   throw_if<Error>(options.mode != "fan_in" && options.mode != "fan_out",
                   "kaiming: mode must be fan_in or fan_out, got ", options.mode);
   const Fan fan = calculate_fan(shape);
@@ -43,19 +41,17 @@ double kaiming_deviation(const Shape& shape, const KaimingOptions& options) {
          std::sqrt(static_cast<double>(options.mode == "fan_in" ? fan.in : fan.out));
 }
 
-double xavier_deviation(const Shape& shape, double gain) {
+static double xavier_deviation(const Shape& shape, double gain) {
   const Fan fan = calculate_fan(shape);
   return gain * std::sqrt(2.0 / static_cast<double>(fan.in + fan.out));
 }
 
 /// Uniform numbers of this deviation.
-Tensor& uniform_deviation(Tensor& x, double deviation) {
+static Tensor& uniform_deviation(Tensor& x, double deviation) {
   if (x.numel() == 0) return x;
   const double bound = std::sqrt(3.0) * deviation;
   return uniform_(x, -bound, bound);
 }
-
-}  // namespace
 
 Tensor& constant_(Tensor& x, double value) {
   const NoGrad no_grad;
@@ -111,8 +107,7 @@ Tensor& trunc_normal_(Tensor& x, double mean, double deviation, double low, doub
 Fan calculate_fan(const Shape& shape) {
   throw_if<ShapeError>(shape.dim() < 2, "fan: needs at least 2 dimensions (out, in, *), got shape ",
                        shape);
-  std::int64_t field = 1;
-  for (int d = 2; d < shape.dim(); ++d) field *= shape[d];
+  const std::int64_t field = shape.slice(2).numel();
   return {shape[1] * field, shape[0] * field};
 }
 

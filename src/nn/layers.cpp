@@ -16,14 +16,12 @@ namespace xgrad::nn {
 
 using xgrad::detail::python_repr;
 
-namespace {
-Shape weight_shape(const char* layer, std::int64_t rows, std::int64_t cols) {
+static Shape weight_shape(const char* layer, std::int64_t rows, std::int64_t cols) {
   if (rows < 0 || cols < 0) {
     throw Error(message(layer, ": sizes must not be negative, got weight ", Shape{rows, cols}));
   }
   return {rows, cols};
 }
-}  // namespace
 
 Linear::Linear(std::int64_t in_features, std::int64_t out_features, LinearOptions options)
     : weight(

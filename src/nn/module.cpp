@@ -130,13 +130,11 @@ StateDict Module::collected(bool parameters, bool buffers, bool once) const {
   return out;
 }
 
-namespace {
-std::vector<Tensor> without_names(const StateDict& named) {
+static std::vector<Tensor> without_names(const StateDict& named) {
   std::vector<Tensor> out;
   for (const auto& entry : named) out.push_back(entry.second);
   return out;
 }
-}  // namespace
 
 StateDict Module::named_parameters() const { return collected(true, false, true); }
 StateDict Module::named_buffers() const { return collected(false, true, true); }
@@ -190,13 +188,11 @@ void Module::to(DType dtype) {
   }
 }
 
-namespace {
 template <class Hooks, class Hook>
-std::uint64_t add(Hooks& hooks, Hook hook) {
+static std::uint64_t add(Hooks& hooks, Hook hook) {
   static std::atomic<std::uint64_t> last_id{0};
   return hooks.emplace_back(++last_id, std::move(hook)).first;
 }
-}  // namespace
 
 std::uint64_t Module::register_forward_hook(ForwardHook hook) {
   return add(contents_->after, std::move(hook));

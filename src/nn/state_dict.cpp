@@ -7,16 +7,14 @@
 
 namespace xgrad::nn {
 
-namespace {
-
-const Tensor* find(const StateDict& dict, const std::string& name) {
+static const Tensor* find(const StateDict& dict, const std::string& name) {
   const auto at = std::find_if(dict.begin(), dict.end(),
                                [&](const auto& entry) { return entry.first == name; });
   return at == dict.end() ? nullptr : &at->second;
 }
 
 /// Levenshtein's: insertions, deletions and replacements between two words.
-std::size_t distance(const std::string& a, const std::string& b) {
+static std::size_t distance(const std::string& a, const std::string& b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -30,7 +28,7 @@ std::size_t distance(const std::string& a, const std::string& b) {
 }
 
 /// The most similar of the names, if it differs in less than half of its letters.
-std::string nearest(const std::string& name, const std::vector<std::string>& names) {
+static std::string nearest(const std::string& name, const std::vector<std::string>& names) {
   std::string best;
   std::size_t least = name.size() / 2 + 1;
   for (const std::string& other : names) {
@@ -41,14 +39,12 @@ std::string nearest(const std::string& name, const std::vector<std::string>& nam
 }
 
 /// `2 missing (a, b)` behind what is there already.
-void list(std::string& text, const char* what, const std::vector<std::string>& names) {
+static void list(std::string& text, const char* what, const std::vector<std::string>& names) {
   if (names.empty()) return;
   text += (text.empty() ? "" : ", ") + std::to_string(names.size()) + " " + what + " (";
   for (const std::string& name : names) text += (&name == &names.front() ? "" : ", ") + name;
   text += ")";
 }
-
-}  // namespace
 
 StateDict Module::state_dict() const {
   StateDict out = collected(true, true, false);

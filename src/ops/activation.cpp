@@ -12,18 +12,14 @@ using ops::by_input, ops::by_output, ops::constant, ops::map2;
 
 // ---- pieces of straight lines -------------------------------------------------------------------
 
-namespace {
-
 /// A reverse rule f(g, v) in which v only tells the piece: linear in g, derivative 0 by v.
 template <class F>
-Tensor piecewise(const char* node, const Tensor& g, const Tensor& v, F f) {
+static Tensor piecewise(const char* node, const Tensor& g, const Tensor& v, F f) {
   Tensor out = detail::dispatch_floating(
       g.dtype(), [&](auto t) { return ops::map2_as<decltype(t), decltype(t)>(node, g, v, f); });
   return record(
       out, node, [node, v = save(v), f](const Tensor& h) { return piecewise(node, h, v, f); }, g);
 }
-
-}  // namespace
 
 Tensor relu(const Tensor& x) {
   return record(
@@ -76,18 +72,14 @@ Tensor clamp(const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> m
 // Functions of numbers for the formulas; of tensors they are xgrad's.
 using kernels::erf, kernels::exp, kernels::sigmoid, kernels::tanh;
 
-namespace {
-
 template <std::floating_point T>
-T relu(T x) {
+static T relu(T x) {
   return x <= 0 ? 0 : x;
 }
 template <std::floating_point T>
-T where(bool condition, T a, T b) {
+static T where(bool condition, T a, T b) {
   return condition ? a : b;
 }
-
-}  // namespace
 
 Tensor sigmoid(const Tensor& x) {
   return by_output(
@@ -145,14 +137,12 @@ Tensor silu(const Tensor& x) {
 
 // ---- gelu ---------------------------------------------------------------------------------------
 
-namespace {
-
 constexpr double half_root = 1 / std::numbers::sqrt2;
 constexpr double tanh_scale = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  // sqrt(2 / pi)
 constexpr double tanh_cubic = 0.044715;
 
 /// x times the normal distribution function.
-Tensor gelu_exact(const Tensor& x) {
+static Tensor gelu_exact(const Tensor& x) {
   return by_input(
       "GeluBackward0", x, [](auto v) { return v * (1 + erf(v * constant(v, half_root))) / 2; },
       [](const auto& g, const auto& v) {
@@ -162,7 +152,7 @@ Tensor gelu_exact(const Tensor& x) {
       });
 }
 
-Tensor gelu_tanh(const Tensor& x) {
+static Tensor gelu_tanh(const Tensor& x) {
   return by_input(
       "GeluBackward0", x,
       [](auto v) {
@@ -176,8 +166,6 @@ Tensor gelu_tanh(const Tensor& x) {
         return g * (1 + t + v * (1 - t * t) * inner_slope) / 2;
       });
 }
-
-}  // namespace
 
 Tensor gelu(const Tensor& x, GeluOptions options) {
   detail::check_floating("gelu", x);

@@ -10,10 +10,8 @@ using detail::check_number, ops::chain, ops::map2, ops::over, ops::times;
 
 // ---- types --------------------------------------------------------------------------------------
 
-namespace {
-
 /// The higher category decides; the lower one is heard only where it is a higher kind of number.
-DType combined(std::optional<DType> higher, std::optional<DType> lower) {
+static DType combined(std::optional<DType> higher, std::optional<DType> lower) {
   if (!higher) return lower.value_or(float32);
   if (!lower || is_floating_point(*higher)) return *higher;
   if (*higher == DType::bool_ || is_floating_point(*lower)) return promote_types(*higher, *lower);
@@ -21,11 +19,9 @@ DType combined(std::optional<DType> higher, std::optional<DType> lower) {
 }
 
 /// True division and the like: integers become float32.
-Tensor floating_operand(const Tensor& x, DType type) {
+static Tensor floating_operand(const Tensor& x, DType type) {
   return x.to(is_floating_point(type) ? type : float32);
 }
-
-}  // namespace
 
 DType ops::result_type(const Tensor& a, const Tensor& b) {
   if ((a.dim() == 0) == (b.dim() == 0)) return promote_types(a.dtype(), b.dtype());
@@ -121,13 +117,11 @@ Tensor operator-(const Tensor& a) { return neg(a); }
 
 // ---- pow ----------------------------------------------------------------------------------------
 
-namespace {
-
 constexpr const char* negative_power =
     "pow: an integer to a negative power; convert with to(xg::float32)";
 
 template <class T>
-T power(T base, T exponent) {
+static T power(T base, T exponent) {
   if constexpr (std::is_same_v<T, std::int64_t>) {
     throw_if<Error>(exponent < 0, negative_power);
     T result = 1;
@@ -139,8 +133,6 @@ T power(T base, T exponent) {
     return static_cast<T>(std::pow(base, exponent));
   }
 }
-
-}  // namespace
 
 Tensor pow(const Tensor& a, Scalar exponent) {
   check_number("pow", ops::result_type(a, exponent));
@@ -203,12 +195,11 @@ Tensor pow(Scalar base, const Tensor& exponent) {
 
 // ---- maximum, minimum ---------------------------------------------------------------------------
 
-namespace {
-
 /// The operand above (below) the other. Its gradient: half to each at a tie, and all of it to both
 /// beside a NaN, which wins from either side.
 template <class Above>
-Tensor winner(const char* op, const char* node, const Tensor& a, const Tensor& b, Above above) {
+static Tensor winner(const char* op, const char* node, const Tensor& a, const Tensor& b,
+                     Above above) {
   Tensor out = map2(op, a, b, [above](auto x, auto y) { return x != x || above(x, y) ? x : y; });
   return record_broadcast(
       out, node,
@@ -220,8 +211,6 @@ Tensor winner(const char* op, const char* node, const Tensor& a, const Tensor& b
       },
       a, b);
 }
-
-}  // namespace
 
 Tensor maximum(const Tensor& a, const Tensor& b) {
   return winner("maximum", "MaximumBackward0", a, b, std::greater<>());

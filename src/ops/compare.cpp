@@ -37,10 +37,8 @@ Tensor isfinite(const Tensor& x) {
 
 // ---- where --------------------------------------------------------------------------------------
 
-namespace {
-
 /// Unrecorded choice; a and b have the result's dtype.
-Tensor chosen(const char* op, const Tensor& condition, const Tensor& a, const Tensor& b) {
+static Tensor chosen(const char* op, const Tensor& condition, const Tensor& a, const Tensor& b) {
   throw_if<DTypeError>(condition.dtype() != DType::bool_, op, ": the condition of shape ",
                        condition.shape(), " is ", condition.dtype(),
                        ", not bool; compare it (x != 0)");
@@ -50,16 +48,21 @@ Tensor chosen(const char* op, const Tensor& condition, const Tensor& a, const Te
   if (out.numel() == 0) return out;
   const kernels::Plan<3> plan(shape, {condition.shape(), a.shape(), b.shape()});
   detail::dispatch(a.dtype(), [&]<class T>(T) {
-    const bool* choice = condition.data<bool>().data();
+    // As bytes: loops over bool do not vectorise.
+    const auto* choice = reinterpret_cast<const unsigned char*>(condition.data<bool>().data());
     const T* from_a = a.data<T>().data();
     const T* from_b = b.data<T>().data();
     T* to = out.mut<T>().data();
-    const auto rows = [&](auto step_c, auto step_a, auto step_b) {
+    const auto rows = [&, n = plan.sizes[0]](auto step_c, auto step_a, auto step_b) {
       plan.each_row([&](const auto& at, std::int64_t first) {
-        for (std::int64_t i = 0; i < plan.sizes[0]; ++i) {
-          const T v = from_a[at[1] + i * step_a];  // both are read first: so the loop vectorises
-          const T w = from_b[at[2] + i * step_b];
-          to[first + i] = choice[at[0] + i * step_c] ? v : w;
+        const auto* c = choice + at[0];
+        const T* x = from_a + at[1];
+        const T* y = from_b + at[2];
+        T* z = to + first;
+        for (std::int64_t i = 0; i < n; ++i) {
+          const T v = x[i * step_a];  // read first, also for vectorising
+          const T w = y[i * step_b];
+          z[i] = c[i * step_c] != 0 ? v : w;
         }
       });
     };
@@ -74,8 +77,6 @@ Tensor chosen(const char* op, const Tensor& condition, const Tensor& a, const Te
   });
   return out;
 }
-
-}  // namespace
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   const DType type = ops::result_type(a, b);

@@ -4,11 +4,9 @@ namespace xgrad {
 
 using ops::all_axes, ops::Axes, ops::axes_of, ops::with_kept;
 
-namespace {
-
 /// Where the reduced elements first equal `values`, the extremes (one dimension or all reduced).
 /// NaN was let through as an extreme, so a NaN is a match.
-Tensor first_indices(const Tensor& x, Axes axes, const Tensor& values) {
+static Tensor first_indices(const Tensor& x, Axes axes, const Tensor& values) {
   Tensor out = full(values.shape(), -1);
   std::int64_t* index = out.mut<std::int64_t>().data();
   const ops::Grouped in = ops::grouped(x, axes);
@@ -30,7 +28,7 @@ Tensor first_indices(const Tensor& x, Axes axes, const Tensor& values) {
 }
 
 /// Extreme along a dimension; the whole gradient goes to the element at the index.
-ValuesAndIndices along(const char* op, const Tensor& x, std::int64_t dim, bool keepdim) {
+static ValuesAndIndices along(const char* op, const Tensor& x, std::int64_t dim, bool keepdim) {
   const bool greatest = op[1] == 'a';
   const Axes axes = axes_of(op, x, dim);
   const Tensor values = ops::extreme(op, x, axes, keepdim, greatest);
@@ -49,7 +47,7 @@ ValuesAndIndices along(const char* op, const Tensor& x, std::int64_t dim, bool k
 }
 
 /// Extreme of all elements; ties, or all NaN, share the gradient evenly.
-Tensor of_all(const char* op, const Tensor& x) {
+static Tensor of_all(const char* op, const Tensor& x) {
   const bool greatest = op[1] == 'a';
   const Axes axes = all_axes(x);
   return record(
@@ -61,12 +59,10 @@ Tensor of_all(const char* op, const Tensor& x) {
       x);
 }
 
-Tensor index_of(const char* op, const Tensor& x, Axes axes, bool keepdim) {
+static Tensor index_of(const char* op, const Tensor& x, Axes axes, bool keepdim) {
   detail::check_number(op, x.dtype());
   return first_indices(x, axes, ops::extreme(op, x, axes, keepdim, op[4] == 'a'));
 }
-
-}  // namespace
 
 Tensor max(const Tensor& x) { return of_all("max", x); }
 Tensor min(const Tensor& x) { return of_all("min", x); }

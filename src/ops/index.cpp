@@ -117,10 +117,7 @@ Selection read_list(const char* op, const Shape& shape, std::initializer_list<In
 Rows rows_of(const char* op, const Selection& s) {
   const Shape& sizes = s.window.sizes;
   const int end = s.tensor_at + dims_of(s.tensor);
-  Rows rows{.blocks = {1, 1, 1}, .numbers = {}, .from = sizes, .to = {}};
-  for (int d = 0; d < sizes.dim(); ++d)
-    rows.blocks[d < s.tensor_at ? 0 : d < end ? 1 : 2] *= sizes[d];
-
+  Rows rows(sizes, s.tensor_at, end);
   Shape chosen = s.tensor.shape();
   if (s.tensor.dtype() == DType::bool_) {
     std::vector<std::int64_t> numbers;
@@ -134,9 +131,7 @@ Rows rows_of(const char* op, const Selection& s) {
     const std::int64_t size = rows.blocks[1];
     rows.numbers = ops::wrap_indices(op, s.tensor, -size, s.tensor_dim, size);
   }
-  for (int d = 0; d < s.tensor_at; ++d) rows.to.push_back(sizes[d]);
-  for (std::int64_t size : chosen) rows.to.push_back(size);
-  for (int d = end; d < sizes.dim(); ++d) rows.to.push_back(sizes[d]);
+  rows.to = sizes.slice(0, s.tensor_at) + chosen + sizes.slice(end);
   return rows;
 }
 
@@ -153,12 +148,10 @@ Tensor index(const Tensor& x, std::initializer_list<Index> list) {
 Tensor& Tensor::index_put_(std::initializer_list<Index> list, const Tensor& values) & {
   detail::check_in_place("index_put_", *this, values);
   const Selection s = read_list("index_put_", shape(), list);
-  const Rows rows = s.tensor.defined() ? rows_of("index_put_", s) : Rows{};
+  const Rows rows = s.tensor.defined() ? rows_of("index_put_", s) : Rows({}, 0, 0);
   const Shape& target = s.tensor.defined() ? rows.to : s.window.sizes;
   Shape from = values.shape();
-  while (from.dim() > target.dim() && from[0] == 1) {
-    from = Shape(std::span<const std::int64_t>(from.begin() + 1, from.end()));
-  }
+  while (from.dim() > target.dim() && from[0] == 1) from = from.slice(1);
   throw_if<ShapeError>(detail::broadcast_shapes("index_put_", target, from) != target,
                        "index_put_: values of shape ", values.shape(),
                        " do not stretch to the part of shape ", target);

@@ -2,25 +2,20 @@
 #include <utility>
 
 #include "detail/check.hpp"
+#include "ops/rows.hpp"
 #include "ops/window.hpp"
 #include "xgrad/extend.hpp"
 
 namespace xgrad {
 
-using detail::wrap_dim, ops::Window;
+using detail::wrap_dim;
 
 // ---- copies side by side ------------------------------------------------------------------------
 
-namespace {
-
 /// `shape` as (sizes before d, times, the others), to add or sum over copies of dimension d.
-Shape blocks(const Shape& shape, int d, std::int64_t times) {
-  Shape three{1, times, 1};
-  for (int i = 0; i < shape.dim(); ++i) three[i < d ? 0 : 2] *= shape[i];
-  return three;
+static Shape blocks(const Shape& shape, int d, std::int64_t times) {
+  return {shape.slice(0, d).numel(), times, shape.slice(d + 1).numel()};
 }
-
-}  // namespace
 
 Tensor repeat(const Tensor& x, Shape repeats) {
   const int added = repeats.dim() - x.shape().dim();
@@ -28,8 +23,8 @@ Tensor repeat(const Tensor& x, Shape repeats) {
     throw ShapeError(message("repeat: repeats ", repeats,
                              " must be a number >= 0 for each dimension of shape ", x.shape()));
   }
-  Shape once;
-  for (int d = 0; d < repeats.dim(); ++d) once.push_back(d < added ? 1 : x.shape()[d - added]);
+  Shape once = x.shape();
+  while (once.dim() < repeats.dim()) once = 1 + once;
   Shape shape = once;
   Tensor out = x.detach().clone();
   for (int d = 0; d < repeats.dim(); ++d) {
@@ -54,10 +49,8 @@ Tensor repeat(const Tensor& x, Shape repeats) {
 
 // ---- several tensors into one -------------------------------------------------------------------
 
-namespace {
-
 /// All in the type that holds the values of each.
-std::vector<Tensor> promoted(const char* op, const std::vector<Tensor>& xs) {
+static std::vector<Tensor> promoted(const char* op, const std::vector<Tensor>& xs) {
   throw_if<ShapeError>(xs.empty(), op, ": needs at least one tensor");
   DType dtype = xs[0].dtype();
   for (const Tensor& x : xs) dtype = promote_types(dtype, x.dtype());
@@ -67,7 +60,7 @@ std::vector<Tensor> promoted(const char* op, const std::vector<Tensor>& xs) {
 }
 
 /// A fresh tensor of that shape with each block at its place along dim.
-Tensor joined(const std::vector<Tensor>& blocks, const Shape& shape, int dim) {
+static Tensor joined(const std::vector<Tensor>& blocks, const Shape& shape, int dim) {
   Tensor out = empty(shape, {.dtype = blocks[0].dtype()});
   std::int64_t start = 0;
   for (const Tensor& block : blocks) {
@@ -78,14 +71,12 @@ Tensor joined(const std::vector<Tensor>& blocks, const Shape& shape, int dim) {
   return out;
 }
 
-[[noreturn]] void fail_unequal(const char* op, const std::vector<Tensor>& xs, std::size_t at,
-                               const std::string& rule) {
+[[noreturn]] static void fail_unequal(const char* op, const std::vector<Tensor>& xs, std::size_t at,
+                                      const std::string& rule) {
   std::string shapes;
   for (const Tensor& x : xs) shapes += (shapes.empty() ? "" : ", ") + x.shape().str();
   throw ShapeError(message(op, ": ", rule, ", but tensor ", at, " differs: got shapes ", shapes));
 }
-
-}  // namespace
 
 Tensor cat(const std::vector<Tensor>& tensors, std::int64_t dim) {
   const std::vector<Tensor> xs = promoted("cat", tensors);
@@ -134,7 +125,7 @@ Tensor stack(const std::vector<Tensor>& tensors, std::int64_t dim) {
   const std::vector<Tensor> xs = promoted("stack", tensors);
   Shape shape = xs[0].shape();
   const int at = wrap_dim("stack", dim, shape.dim() + 1);
-  const Shape single = unsqueeze(xs[0].detach(), at).shape();
+  const Shape single = shape.slice(0, at) + 1 + shape.slice(at);
   std::vector<Tensor> blocks;
   for (std::size_t i = 0; i < xs.size(); ++i) {
     if (xs[i].shape() != shape) fail_unequal("stack", xs, i, "all shapes must be equal");
@@ -156,10 +147,8 @@ Tensor stack(const std::vector<Tensor>& tensors, std::int64_t dim) {
 
 // ---- one tensor into several --------------------------------------------------------------------
 
-namespace {
-
-std::vector<Tensor> pieces(const Tensor& x, int dim, const std::vector<std::int64_t>& sizes,
-                           const char* name) {
+static std::vector<Tensor> pieces(const Tensor& x, int dim, const std::vector<std::int64_t>& sizes,
+                                  const char* name) {
   std::vector<Tensor> result;
   std::int64_t start = 0;
   for (std::int64_t size : sizes) {
@@ -169,13 +158,8 @@ std::vector<Tensor> pieces(const Tensor& x, int dim, const std::vector<std::int6
   return result;
 }
 
-int checked_dim(const char* op, const Tensor& x, std::int64_t dim) {
-  throw_if<ShapeError>(x.dim() == 0, op, ": a 0-d tensor has no pieces");
-  return wrap_dim(op, dim, x.shape().dim());
-}
-
 /// As many pieces of that size as it takes, the last perhaps smaller; one for no elements.
-std::vector<std::int64_t> equal_sizes(std::int64_t total, std::int64_t size) {
+static std::vector<std::int64_t> equal_sizes(std::int64_t total, std::int64_t size) {
   std::vector<std::int64_t> sizes;
   std::int64_t left = total;
   do {
@@ -185,10 +169,8 @@ std::vector<std::int64_t> equal_sizes(std::int64_t total, std::int64_t size) {
   return sizes;
 }
 
-}  // namespace
-
 std::vector<Tensor> split(const Tensor& x, std::int64_t size, std::int64_t dim) {
-  const int at = checked_dim("split", x, dim);
+  const int at = ops::dim_with_size("split", x, dim);
   const std::int64_t total = x.shape()[at];
   throw_if<Error>(size < 0 || (size == 0 && total > 0),
                   "split: the size of the pieces must be positive, got ", size, " for shape ",
@@ -198,7 +180,7 @@ std::vector<Tensor> split(const Tensor& x, std::int64_t size, std::int64_t dim) 
 
 std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes,
                           std::int64_t dim) {
-  const int at = checked_dim("split", x, dim);
+  const int at = ops::dim_with_size("split", x, dim);
   std::int64_t left = x.shape()[at];
   for (std::int64_t size : sizes) left = size < 0 || size > left ? -1 : left - size;
   if (left != 0) {
@@ -211,7 +193,7 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& size
 }
 
 std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, std::int64_t dim) {
-  const int at = checked_dim("chunk", x, dim);
+  const int at = ops::dim_with_size("chunk", x, dim);
   throw_if<Error>(chunks < 1, "chunk: needs at least 1 chunk, got ", chunks);
   const std::int64_t total = x.shape()[at];
   if (total == 0) {

@@ -13,9 +13,7 @@ namespace xgrad {
 
 using ops::gemm;
 
-namespace {
-
-void check_same_dtype(const char* op, const Tensor& a, const char* what, const Tensor& b) {
+static void check_same_dtype(const char* op, const Tensor& a, const char* what, const Tensor& b) {
   if (a.dtype() == b.dtype()) return;
   throw DTypeError(message(op, ": ", a.dtype(), " of shape ", a.shape(), " and ", what, b.dtype(),
                            " of shape ", b.shape(),
@@ -23,11 +21,9 @@ void check_same_dtype(const char* op, const Tensor& a, const char* what, const T
 }
 
 /// The dimensions before the last two.
-Shape batch_of(const Shape& shape) {
-  return Shape(std::span<const std::int64_t>(shape.begin(), shape.end() - 2));
-}
+static Shape batch_of(const Shape& shape) { return shape.slice(0, shape.dim() - 2); }
 
-Tensor product(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b) {
+static Tensor product(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b) {
   const auto rows = [](const Tensor& x) { return x.shape()[x.shape().dim() - 2]; };
   const auto columns = [](const Tensor& x) { return x.shape().back(); };
   const std::int64_t n = transpose_a ? columns(a) : rows(a);
@@ -41,10 +37,7 @@ Tensor product(const Tensor& a, bool transpose_a, const Tensor& b, bool transpos
           : detail::broadcast_shapes(
                 ("matmul: batches of " + a.shape().str() + " and " + b.shape().str()).c_str(),
                 batch_a, batch_b);
-  Shape shape = batch;
-  shape.push_back(n);
-  shape.push_back(m);
-  Tensor out = empty(shape, {.dtype = a.dtype()});
+  Tensor out = empty(batch + Shape{n, m}, {.dtype = a.dtype()});
   detail::dispatch_number("matmul", a.dtype(), [&]<class T>(T) {
     const T* from_a = a.data<T>().data();
     const T* from_b = b.data<T>().data();
@@ -61,8 +54,6 @@ Tensor product(const Tensor& a, bool transpose_a, const Tensor& b, bool transpos
   });
   return out;
 }
-
-}  // namespace
 
 Tensor ops::gemm(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b,
                  const char* name) {
@@ -86,10 +77,8 @@ Tensor ops::gemm(const Tensor& a, bool transpose_a, const Tensor& b, bool transp
 
 // ---- matmul, bmm, outer -------------------------------------------------------------------------
 
-namespace {
-
 /// Checks what all products share, but not the batch dimensions.
-void check_product(const char* op, const Tensor& a, const Tensor& b) {
+static void check_product(const char* op, const Tensor& a, const Tensor& b) {
   check_same_dtype(op, a, "", b);
   const Shape& sa = a.shape();
   const Shape& sb = b.shape();
@@ -105,8 +94,6 @@ void check_product(const char* op, const Tensor& a, const Tensor& b) {
                            " do not multiply: the inner sizes differ, ", sa.back(), " vs ", inner,
                            ".", repair));
 }
-
-}  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
   const int rank_a = a.shape().dim();
@@ -153,9 +140,7 @@ Tensor outer(const Tensor& a, const Tensor& b) {
 
 // ---- linear -------------------------------------------------------------------------------------
 
-namespace {
-
-void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+static void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   check_same_dtype("linear", x, "a weight of ", weight);
   const Shape& w = weight.shape();
   if (w.dim() != 2 || x.dim() == 0 || x.shape().back() != w[1]) {
@@ -173,24 +158,20 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 }
 
 /// PyTorch's name depends on the road it takes.
-const char* linear_name(int rank, bool biased) {
+static const char* linear_name(int rank, bool biased) {
   if (rank == 2) return biased ? "AddmmBackward0" : "MmBackward0";
   if (rank == 1) return biased ? "AddBackward0" : "SqueezeBackward3";
   if (!biased) return "UnsafeViewBackward0";
   return rank == 3 ? "ViewBackward0" : "AddBackward0";
 }
 
-}  // namespace
-
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   check_linear(x, weight, bias);
   const std::int64_t from = weight.size(1);
   const std::int64_t to = weight.size(0);
-  Shape shape = x.shape();
-  shape[shape.dim() - 1] = to;
-  const Shape lead(std::span<const std::int64_t>(shape.begin(), shape.end() - 1));
+  const Shape lead = x.shape().slice(0, x.shape().dim() - 1);
   const std::int64_t rows = lead.numel();
-  Tensor out = empty(shape, {.dtype = x.dtype()});
+  Tensor out = empty(lead + to, {.dtype = x.dtype()});
   detail::dispatch_number("linear", x.dtype(), [&]<class T>(T) {
     T* y = out.mut<T>().data();
     if (bias.defined()) {

@@ -10,19 +10,15 @@ using ops::all_axes, ops::Axes, ops::axes_of, ops::Grouped, ops::grouped, ops::r
 
 // ---- dimensions ---------------------------------------------------------------------------------
 
-namespace {
-
-bool has(Axes axes, int d) { return ((axes >> d) & 1U) != 0; }
+static bool has(Axes axes, int d) { return ((axes >> d) & 1U) != 0; }
 
 /// The braces of `sum({0, 1})`; empty ones are more often a mistake than a wish.
-Dims listed(const char* op, std::initializer_list<std::int64_t> dims) {
+static Dims listed(const char* op, std::initializer_list<std::int64_t> dims) {
   throw_if<Error>(dims.size() == 0, op,
                   ": an empty list of dimensions; to reduce over all of them call ", op,
                   "() without one");
   return dims;
 }
-
-}  // namespace
 
 Axes ops::axes_of(const char* op, const Tensor& x, const Dims& dims) {
   Axes axes = 0;
@@ -110,11 +106,9 @@ Tensor ops::sum(const Tensor& x, Axes axes, bool keepdim, const char* node) {
 
 Tensor ops::mean(const Tensor& x, Axes axes, bool keepdim, const char* node) {
   detail::check_floating("mean", x);
-  Tensor out = empty(reduced_shape(x.shape(), axes, keepdim), {.dtype = x.dtype()});
   const auto n = static_cast<double>(reduced_count(x.shape(), axes));
-  const Grouped in = grouped(x, axes);
-  detail::dispatch_floating(x.dtype(), [&]<class T>(T) {
-    kernels::sums(in.groups, in.x.data<T>().data(), nullptr, n, out.mut<T>().data());
+  Tensor out = reduced(x, axes, keepdim, [n](const auto& at, const auto* from, auto* to) {
+    kernels::sums(at, from, nullptr, n, to);
   });
   return record(
       out, node,
@@ -157,18 +151,16 @@ Tensor ops::extreme(const char* op, const Tensor& x, Axes axes, bool keepdim, bo
 
 // ---- the ways to call them, as functions and as methods -----------------------------------------
 
-namespace {
-
-Tensor sum_over(const Tensor& x, const Dims& dims, bool keepdim) {
+static Tensor sum_over(const Tensor& x, const Dims& dims, bool keepdim) {
   return ops::sum(x, axes_of("sum", x, dims), keepdim, "SumBackward1");
 }
-Tensor mean_over(const Tensor& x, const Dims& dims, bool keepdim) {
+static Tensor mean_over(const Tensor& x, const Dims& dims, bool keepdim) {
   return ops::mean(x, axes_of("mean", x, dims), keepdim, "MeanBackward1");
 }
 
 /// The gradient goes in equal parts to all elements that equal the extreme.
-Tensor shared_extreme(const char* op, const char* node, const Tensor& x, Axes axes, bool keepdim,
-                      bool greatest) {
+static Tensor shared_extreme(const char* op, const char* node, const Tensor& x, Axes axes,
+                             bool keepdim, bool greatest) {
   return record(
       ops::extreme(op, x, axes, keepdim, greatest), node,
       [x = save(x), axes](const Tensor& g, const Tensor& y) {
@@ -177,14 +169,12 @@ Tensor shared_extreme(const char* op, const char* node, const Tensor& x, Axes ax
       },
       x);
 }
-Tensor amax_over(const Tensor& x, const Dims& dims, bool keepdim) {
+static Tensor amax_over(const Tensor& x, const Dims& dims, bool keepdim) {
   return shared_extreme("amax", "AmaxBackward0", x, axes_of("amax", x, dims), keepdim, true);
 }
-Tensor amin_over(const Tensor& x, const Dims& dims, bool keepdim) {
+static Tensor amin_over(const Tensor& x, const Dims& dims, bool keepdim) {
   return shared_extreme("amin", "AminBackward0", x, axes_of("amin", x, dims), keepdim, false);
 }
-
-}  // namespace
 
 Tensor sum(const Tensor& x) { return ops::sum(x, all_axes(x), false, "SumBackward0"); }
 Tensor mean(const Tensor& x) { return ops::mean(x, all_axes(x), false, "MeanBackward0"); }

@@ -28,6 +28,18 @@ struct Grouped {
 };
 Grouped grouped(const Tensor& x, Axes axes);
 
+/// A new tensor of the result's shape, filled by kernel(groups, x's elements, the result's); x is
+/// floating point.
+template <class Kernel>
+Tensor reduced(const Tensor& x, Axes axes, bool keepdim, Kernel kernel) {
+  Tensor out = empty(reduced_shape(x.shape(), axes, keepdim), {.dtype = x.dtype()});
+  const Grouped in = grouped(x, axes);
+  detail::dispatch_floating(x.dtype(), [&]<class T>(T) {
+    kernel(in.groups, in.x.data<T>().data(), out.mut<T>().data());
+  });
+  return out;
+}
+
 /// A result with its reduced dimensions back as size 1.
 Tensor with_kept(const Tensor& y, const Shape& shape, Axes axes);
 /// Each output's value at all places that were reduced to it: the reverse rule of a sum.

@@ -6,6 +6,9 @@
 
 namespace xgrad::ops {
 
+/// The dimension counted from the front. Throws IndexError for a 0-d tensor too.
+int dim_with_size(const char* op, const Tensor& x, std::int64_t dim);
+
 /// The index counted from the front. Throws IndexError unless lowest <= i < size; `lowest` is
 /// -size, or 0 where negative numbers are refused.
 std::int64_t wrap_index(const char* op, std::int64_t i, std::int64_t lowest, int dim,
@@ -20,10 +23,16 @@ void check_int64(const char* op, const Tensor& index);
 
 /// Rows of the middle one of three dimensions that a tensor is seen as.
 struct Rows {
-  Shape blocks;    ///< outer, rows, inner
-  Tensor numbers;  ///< 1-d int64, each within the rows
-  Shape from;      ///< shape of the tensor they are taken from
-  Shape to;        ///< shape of the result
+  Shape from;        ///< shape of the tensor they are taken from
+  Shape blocks;      ///< outer, rows, inner
+  Tensor numbers{};  ///< 1-d int64, each within the rows
+  Shape to{};        ///< shape of the result
+
+  /// Dimensions begin to end - 1 of that shape are the rows.
+  Rows(const Shape& shape, int begin, int end)
+      : from(shape),
+        blocks{shape.slice(0, begin).numel(), shape.slice(begin, end).numel(),
+               shape.slice(end).numel()} {}
 };
 
 /// row(place in the whole tensor, place among the taken rows) for each row to move.

@@ -6,11 +6,9 @@ using ops::Axes, ops::axes_of;
 
 // ---- prod ---------------------------------------------------------------------------------------
 
-namespace {
-
 /// The product along dimension 1 of three, as a tree of multiplications: its derivative needs no
 /// division, so it is right where elements are 0.
-Tensor product_tree(Tensor x) {
+static Tensor product_tree(Tensor x) {
   Tensor rest;
   for (std::int64_t n = x.size(1); n > 1; n /= 2) {
     if (n % 2 == 1) {
@@ -22,7 +20,7 @@ Tensor product_tree(Tensor x) {
   return rest.defined() ? x * rest : x;
 }
 
-Tensor product(const Tensor& x, Axes axes, bool keepdim, const char* node) {
+static Tensor product(const Tensor& x, Axes axes, bool keepdim, const char* node) {
   Tensor out = empty(ops::reduced_shape(x.shape(), axes, keepdim), {.dtype = ops::total_type(x)});
   const ops::Grouped in = ops::grouped(x, axes);  // one dimension or all: no copy
   detail::dispatch(x.dtype(), [&]<class T>(T) {
@@ -50,8 +48,6 @@ Tensor product(const Tensor& x, Axes axes, bool keepdim, const char* node) {
       },
       x);
 }
-
-}  // namespace
 
 Tensor prod(const Tensor& x) { return product(x, ops::all_axes(x), false, "ProdBackward0"); }
 Tensor prod(const Tensor& x, std::int64_t dim, bool keepdim) {

@@ -11,6 +11,11 @@ namespace xgrad {
 
 using detail::wrap_dim, ops::check_int64, ops::Rows, ops::Window, ops::wrap_index;
 
+int ops::dim_with_size(const char* op, const Tensor& x, std::int64_t dim) {
+  throw_if<IndexError>(x.dim() == 0, op, ": a 0-d tensor has no parts");
+  return wrap_dim(op, dim, x.shape().dim());
+}
+
 std::int64_t ops::wrap_index(const char* op, std::int64_t i, std::int64_t lowest, int dim,
                              std::int64_t size) {
   throw_if<IndexError>(i < lowest || i >= size, op, ": index ", i, " is out of range for dim ", dim,
@@ -33,17 +38,8 @@ void ops::check_int64(const char* op, const Tensor& index) {
 
 // ---- one index, one range -----------------------------------------------------------------------
 
-namespace {
-
-int dim_with_size(const char* op, const Tensor& x, std::int64_t dim) {
-  throw_if<IndexError>(x.dim() == 0, op, ": a 0-d tensor has no parts");
-  return wrap_dim(op, dim, x.shape().dim());
-}
-
-}  // namespace
-
 Tensor select(const Tensor& x, std::int64_t dim, std::int64_t index) {
-  const int at = dim_with_size("select", x, dim);
+  const int at = ops::dim_with_size("select", x, dim);
   const std::int64_t size = x.shape()[at];
   const Window all(x.shape());
   Window window;
@@ -56,7 +52,7 @@ Tensor select(const Tensor& x, std::int64_t dim, std::int64_t index) {
 }
 
 Tensor narrow(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_t length) {
-  const int at = dim_with_size("narrow", x, dim);
+  const int at = ops::dim_with_size("narrow", x, dim);
   const std::int64_t size = x.shape()[at];
   const std::int64_t first = start < 0 ? start + size : start;
   if (first < 0 || length < 0 || first > size || length > size - first) {
@@ -68,10 +64,8 @@ Tensor narrow(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_
 
 // ---- rows by number -----------------------------------------------------------------------------
 
-namespace {
-
 /// The derivative of take_rows: zeros with each row of g added at its place.
-Tensor add_rows(const Tensor& g, const Rows& rows) {
+static Tensor add_rows(const Tensor& g, const Rows& rows) {
   Tensor out = zeros(rows.from, {.dtype = g.dtype()});
   detail::dispatch_floating(g.dtype(), [&]<class T>(T) {
     const T* from = g.data<T>().data();
@@ -84,8 +78,6 @@ Tensor add_rows(const Tensor& g, const Rows& rows) {
       out, "IndexAddBackward0",
       [rows](const Tensor& h) { return ops::take_rows(h, rows, "IndexSelectBackward0"); }, g);
 }
-
-}  // namespace
 
 Tensor ops::take_rows(const Tensor& x, const Rows& rows, const char* name) {
   Tensor out = empty(rows.to, {.dtype = x.dtype()});
@@ -105,11 +97,9 @@ Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index) {
   throw_if<ShapeError>(index.dim() > 1, "index_select: the index must be 1-d, got shape ",
                        index.shape(), ". index(x, {tensor}) takes any shape.");
   const int at = wrap_dim("index_select", dim, x.shape().dim());
-  Rows rows{.blocks = {1, 1, 1}, .numbers = {}, .from = x.shape(), .to = x.shape()};
-  for (int d = 0; d < x.shape().dim(); ++d) {
-    rows.blocks[d < at ? 0 : d == at ? 1 : 2] *= x.shape()[d];
-  }
+  Rows rows(x.shape(), at, at + 1);
   rows.numbers = ops::wrap_indices("index_select", index, 0, at, rows.blocks[1]);
+  rows.to = x.shape();
   if (x.dim() > 0) rows.to[at] = index.numel();
   return ops::take_rows(x, rows, "IndexSelectBackward0");
 }
@@ -121,11 +111,9 @@ Tensor embedding(const Tensor& indices, const Tensor& weight,
                        weight.shape());
   const std::int64_t count = weight.size(0);
   if (padding_idx) padding_idx = wrap_index("embedding", *padding_idx, -count, 0, count);
-  Rows rows{.blocks = {1, count, weight.size(1)},
-            .numbers = ops::wrap_indices("embedding", indices, 0, 0, count),
-            .from = weight.shape(),
-            .to = indices.shape()};
-  rows.to.push_back(weight.size(1));
+  Rows rows(weight.shape(), 0, 1);
+  rows.numbers = ops::wrap_indices("embedding", indices, 0, 0, count);
+  rows.to = indices.shape() + weight.size(1);
   return record(
       ops::take_rows(weight.detach(), rows, ""), "EmbeddingBackward0",
       [rows, padding_idx](const Tensor& g) {
@@ -139,11 +127,9 @@ Tensor embedding(const Tensor& indices, const Tensor& weight,
 
 // ---- gather -------------------------------------------------------------------------------------
 
-namespace {
-
 /// element(place in x, place in the index) for each element of the index.
 template <class F>
-void each_gathered(const Shape& shape, int dim, const Tensor& index, F element) {
+static void each_gathered(const Shape& shape, int dim, const Tensor& index, F element) {
   if (index.numel() == 0) return;
   const Window all(shape);
   kernels::Plan<1> plan;
@@ -160,7 +146,7 @@ void each_gathered(const Shape& shape, int dim, const Tensor& index, F element) 
 }
 
 /// The derivative of gather: zeros of that shape with each element of g added at its place.
-Tensor scatter_add(const Tensor& g, const Shape& shape, int dim, const Tensor& index) {
+static Tensor scatter_add(const Tensor& g, const Shape& shape, int dim, const Tensor& index) {
   Tensor out = zeros(shape, {.dtype = g.dtype()});
   detail::dispatch_floating(g.dtype(), [&]<class T>(T) {
     const T* from = g.data<T>().data();
@@ -172,8 +158,6 @@ Tensor scatter_add(const Tensor& g, const Shape& shape, int dim, const Tensor& i
       out, "ScatterAddBackward0",
       [dim, index = save(index)](const Tensor& h) { return gather(h, dim, index); }, g);
 }
-
-}  // namespace
 
 Tensor gather(const Tensor& x, std::int64_t dim, const Tensor& index) {
   check_int64("gather", index);

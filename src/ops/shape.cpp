@@ -11,10 +11,8 @@ using detail::wrap_dim, ops::reshaped, ops::Window;
 
 // ---- the same elements in other sizes: memory is shared -----------------------------------------
 
-namespace {
-
 /// The shape with its -1 replaced by what is left of n elements.
-Shape inferred(const char* op, const Shape& from, Shape shape) {
+static Shape inferred(const char* op, const Shape& from, Shape shape) {
   const auto fail = [&](const std::string& why) {
     throw ShapeError(message(op, ": shape ", from, " (", detail::count(from.numel(), "element"),
                              ") does not fit into ", shape, why));
@@ -33,8 +31,6 @@ Shape inferred(const char* op, const Shape& from, Shape shape) {
   return shape;
 }
 
-}  // namespace
-
 Tensor reshape(const Tensor& x, Shape shape) {
   return reshaped(x, inferred("reshape", x.shape(), shape), "ReshapeAliasBackward0");
 }
@@ -50,12 +46,9 @@ Tensor flatten(const Tensor& x, std::int64_t start_dim, std::int64_t end_dim) {
   throw_if<ShapeError>(first > last, "flatten: start_dim ", start_dim, " comes after end_dim ",
                        end_dim, " in shape ", x.shape());
   if (first == last && rank > 0) return x;
-  Shape shape;
-  for (int d = 0; d < first; ++d) shape.push_back(x.shape()[d]);
-  shape.push_back(1);
-  for (int d = first; d <= last && rank > 0; ++d) shape[first] *= x.shape()[d];
-  for (int d = last + 1; d < rank; ++d) shape.push_back(x.shape()[d]);
-  return reshaped(x, shape, "ReshapeAliasBackward0");
+  const Shape& s = x.shape();
+  return reshaped(x, s.slice(0, first) + s.slice(first, last + 1).numel() + s.slice(last + 1),
+                  "ReshapeAliasBackward0");
 }
 
 Tensor squeeze(const Tensor& x) {
@@ -68,28 +61,19 @@ Tensor squeeze(const Tensor& x) {
 
 Tensor squeeze(const Tensor& x, std::int64_t dim) {
   const int at = wrap_dim("squeeze", dim, x.shape().dim());
-  Shape shape;
-  for (int d = 0; d < x.shape().dim(); ++d) {
-    if (d != at || x.shape()[d] != 1) shape.push_back(x.shape()[d]);
-  }
-  return reshaped(x, shape, "SqueezeBackward1");
+  const Shape& s = x.shape();
+  const bool goes = s.dim() > 0 && s[at] == 1;
+  return reshaped(x, goes ? s.slice(0, at) + s.slice(at + 1) : s, "SqueezeBackward1");
 }
 
 Tensor unsqueeze(const Tensor& x, std::int64_t dim) {
   const int at = wrap_dim("unsqueeze", dim, x.shape().dim() + 1);
-  Shape shape;
-  for (int d = 0; d <= x.shape().dim(); ++d) {
-    if (d == at) shape.push_back(1);
-    if (d < x.shape().dim()) shape.push_back(x.shape()[d]);
-  }
-  return reshaped(x, shape, "UnsqueezeBackward0");
+  return reshaped(x, x.shape().slice(0, at) + 1 + x.shape().slice(at), "UnsqueezeBackward0");
 }
 
 // ---- the same elements in another order ---------------------------------------------------------
 
-namespace {
-
-Tensor transposed(const Tensor& x, int a, int b, const char* name) {
+static Tensor transposed(const Tensor& x, int a, int b, const char* name) {
   Window window(x.shape());
   std::swap(window.sizes[a], window.sizes[b]);
   std::swap(window.stride(a), window.stride(b));
@@ -98,7 +82,7 @@ Tensor transposed(const Tensor& x, int a, int b, const char* name) {
 }
 
 /// The dimensions counted from the front. Throws for a repeated one.
-std::vector<int> distinct(const char* op, const Dims& dims, int rank) {
+static std::vector<int> distinct(const char* op, const Dims& dims, int rank) {
   std::vector<int> result;
   for (std::int64_t d : dims) {
     const int at = wrap_dim(op, d, rank);
@@ -109,8 +93,6 @@ std::vector<int> distinct(const char* op, const Dims& dims, int rank) {
   return result;
 }
 
-}  // namespace
-
 Tensor transpose(const Tensor& x, std::int64_t dim0, std::int64_t dim1) {
   const int rank = x.shape().dim();
   return transposed(x, wrap_dim("transpose", dim0, rank), wrap_dim("transpose", dim1, rank),
@@ -118,10 +100,8 @@ Tensor transpose(const Tensor& x, std::int64_t dim0, std::int64_t dim1) {
 }
 
 Tensor Tensor::t() const {
-  if (dim() > 2) {
-    throw ShapeError(message("t: needs at most 2 dimensions, got shape ", shape(),
-                             ". transpose(-2, -1) exchanges the last two."));
-  }
+  throw_if<ShapeError>(dim() > 2, "t: needs at most 2 dimensions, got shape ", shape(),
+                       ". transpose(-2, -1) exchanges the last two.");
   return transposed(*this, 0, dim() == 2 ? 1 : 0, "TBackward0");
 }
 
@@ -179,10 +159,8 @@ Tensor expand(const Tensor& x, Shape shape) {
       ops::read(x, window), "ExpandBackward0", [](const Tensor& g) { return g; }, x);
 }
 
-namespace {
-
 /// Zeros outside the triangle of each matrix that lies below (above) its diagonal, with it.
-Tensor triangle(const char* op, const Tensor& x, std::int64_t diagonal, bool below) {
+static Tensor triangle(const char* op, const Tensor& x, std::int64_t diagonal, bool below) {
   const int rank = x.shape().dim();
   throw_if<ShapeError>(rank < 2, op, ": needs at least 2 dimensions, got shape ", x.shape());
   const std::int64_t rows = x.shape()[rank - 2];
@@ -199,21 +177,12 @@ Tensor triangle(const char* op, const Tensor& x, std::int64_t diagonal, bool bel
       std::copy(from.begin() + begin, from.begin() + end, to + begin);
     }
   });
-  return out;
-}
-
-}  // namespace
-
-Tensor tril(const Tensor& x, std::int64_t diagonal) {
   return record(
-      triangle("tril", x, diagonal, true), "TrilBackward0",
-      [diagonal](const Tensor& g) { return tril(g, diagonal); }, x);
+      out, below ? "TrilBackward0" : "TriuBackward0",
+      [=](const Tensor& g) { return below ? tril(g, diagonal) : triu(g, diagonal); }, x);
 }
 
-Tensor triu(const Tensor& x, std::int64_t diagonal) {
-  return record(
-      triangle("triu", x, diagonal, false), "TriuBackward0",
-      [diagonal](const Tensor& g) { return triu(g, diagonal); }, x);
-}
+Tensor tril(const Tensor& x, std::int64_t diagonal) { return triangle("tril", x, diagonal, true); }
+Tensor triu(const Tensor& x, std::int64_t diagonal) { return triangle("triu", x, diagonal, false); }
 
 }  // namespace xgrad

@@ -13,13 +13,11 @@ using ops::by_input, ops::by_output, ops::constant, ops::map_number, ops::over, 
 
 // ---- steps and pieces of straight lines: integers stay integers ---------------------------------
 
-namespace {
-
 constexpr auto no_slope = [](const Tensor& g) { return zeros_like(g); };
 
 /// f of floating point numbers; integers are whole already.
 template <class F>
-Tensor rounded(const char* op, const char* node, const Tensor& x, F f) {
+static Tensor rounded(const char* op, const char* node, const Tensor& x, F f) {
   Tensor out = map_number(op, x, [f](auto v) {
     if constexpr (std::is_integral_v<decltype(v)>)
       return v;
@@ -28,8 +26,6 @@ Tensor rounded(const char* op, const char* node, const Tensor& x, F f) {
   });
   return record(out, node, no_slope, x);
 }
-
-}  // namespace
 
 Tensor floor(const Tensor& x) {
   return rounded("floor", "FloorBackward0", x, [](auto v) { return std::floor(v); });

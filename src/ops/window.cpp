@@ -42,18 +42,14 @@ void ops::write(Tensor& x, const Window& window, const Tensor& values) {
   });
 }
 
-namespace {
-
 /// Zeros of that shape with g in the window: the derivative of reading it.
-Tensor put(const Tensor& g, const ops::Window& window, const Shape& shape) {
+static Tensor put(const Tensor& g, const ops::Window& window, const Shape& shape) {
   Tensor out = zeros(shape, {.dtype = g.dtype()});
   ops::write(out, window, g);
   return record(
       out, "SliceBackwardBackward0",
       [window](const Tensor& h) { return ops::part(h, window, "SliceBackward0"); }, g);
 }
-
-}  // namespace
 
 Tensor ops::part(const Tensor& x, const Window& window, const char* name) {
   return record(

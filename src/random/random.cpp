@@ -9,12 +9,10 @@
 
 namespace xgrad {
 
-namespace {
-
 /// Box-Muller on 16 uniform numbers in place, with the roundings of T that PyTorch makes. The
 /// functions themselves are evaluated in double: float ones differ between libraries.
 template <class T>
-void transform_16(T* d, T mean, T deviation) {
+static void transform_16(T* d, T mean, T deviation) {
   for (int k = 0; k < 8; ++k) {
     const T u1 = 1 - d[k];
     const T r = static_cast<T>(std::sqrt(-2 * std::log(static_cast<double>(u1))));
@@ -24,17 +22,11 @@ void transform_16(T* d, T mean, T deviation) {
   }
 }
 
-Tensor floating(const char* op, const Shape& shape, TensorOptions& options) {
+static Tensor floating(const char* op, const Shape& shape, const TensorOptions& options) {
   Tensor x = empty(shape, {.dtype = options.dtype.value_or(float32)});
   detail::check_floating(op, x);
   return x;
 }
-
-Tensor finished(const Tensor& x, const TensorOptions& options) {
-  return options.requires_grad ? x.requires_grad_() : x;
-}
-
-}  // namespace
 
 void detail::fill_uniform(Tensor& x, double low, double high, Generator& generator) {
   dispatch_floating(x.dtype(), [&]<class T>(T) {
@@ -67,12 +59,12 @@ void detail::fill_normal(Tensor& x, double mean, double deviation, Generator& ge
 Tensor rand(Shape shape, Generator& generator, TensorOptions options) {
   Tensor x = floating("rand", shape, options);
   detail::fill_uniform(x, 0, 1, generator);
-  return finished(x, options);
+  return x.requires_grad_(options.requires_grad);
 }
 Tensor randn(Shape shape, Generator& generator, TensorOptions options) {
   Tensor x = floating("randn", shape, options);
   detail::fill_normal(x, 0, 1, generator);
-  return finished(x, options);
+  return x.requires_grad_(options.requires_grad);
 }
 
 Tensor randint(std::int64_t low, std::int64_t high, Shape shape, Generator& generator,
@@ -84,7 +76,7 @@ Tensor randint(std::int64_t low, std::int64_t high, Shape shape, Generator& gene
     const std::uint64_t word = range >> 32 != 0 ? generator.next_u64() : generator.next_u32();
     v = static_cast<std::int64_t>(word % range + static_cast<std::uint64_t>(low));
   }
-  return finished(x.to(options.dtype.value_or(int64)), options);
+  return x.to(options.dtype.value_or(int64)).requires_grad_(options.requires_grad);
 }
 
 Tensor randperm(std::int64_t n, Generator& generator, TensorOptions options) {
@@ -94,7 +86,7 @@ Tensor randperm(std::int64_t n, Generator& generator, TensorOptions options) {
   for (std::size_t i = 0; i + 1 < order.size(); ++i) {
     std::swap(order[i], order[i + generator.next_u32() % (order.size() - i)]);
   }
-  return finished(x.to(options.dtype.value_or(int64)), options);
+  return x.to(options.dtype.value_or(int64)).requires_grad_(options.requires_grad);
 }
 
 Tensor rand(Shape shape, TensorOptions options) {
@@ -110,12 +102,10 @@ Tensor randperm(std::int64_t n, TensorOptions options) {
   return randperm(n, default_generator(), options);
 }
 Tensor rand_like(const Tensor& x, TensorOptions options) {
-  options.dtype = options.dtype.value_or(x.dtype());
-  return rand(x.shape(), options);
+  return rand(x.shape(), {options.dtype.value_or(x.dtype()), options.requires_grad});
 }
 Tensor randn_like(const Tensor& x, TensorOptions options) {
-  options.dtype = options.dtype.value_or(x.dtype());
-  return randn(x.shape(), options);
+  return randn(x.shape(), {options.dtype.value_or(x.dtype()), options.requires_grad});
 }
 
 }  // namespace xgrad

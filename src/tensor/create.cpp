@@ -8,19 +8,15 @@
 
 namespace xgrad {
 
-namespace {
-
-DType dtype_or(const TensorOptions& options, DType otherwise) {
-  return options.dtype.value_or(otherwise);
-}
-
-Tensor finished(Tensor x, const TensorOptions& options) {
-  return options.requires_grad ? x.requires_grad_() : x;
+/// The options with a dtype.
+static TensorOptions typed(TensorOptions options, DType otherwise) {
+  options.dtype = options.dtype.value_or(otherwise);
+  return options;
 }
 
 /// A new tensor whose element i is value(i), a double, float or integer.
 template <class F>
-Tensor generated(Shape shape, DType dtype, const TensorOptions& options, F value) {
+static Tensor generated(Shape shape, DType dtype, const TensorOptions& options, F value) {
   Tensor out = empty(shape, {.dtype = dtype});
   detail::dispatch(dtype, [&]<class T>(T) {
     const std::span<T> to = out.mut<T>();
@@ -28,44 +24,33 @@ Tensor generated(Shape shape, DType dtype, const TensorOptions& options, F value
       to[i] = static_cast<T>(value(static_cast<std::int64_t>(i)));
     }
   });
-  return finished(out, options);
+  return out.requires_grad_(options.requires_grad);
 }
 
-}  // namespace
-
 Tensor empty(Shape shape, TensorOptions options) {
-  const DType dtype = dtype_or(options, float32);
+  const DType dtype = options.dtype.value_or(float32);
   auto* impl = new detail::TensorImpl;
   const Tensor out{detail::Ref<detail::TensorImpl>(impl)};
   impl->dtype = dtype;
   impl->shape = shape;
   impl->storage = detail::Storage::make(detail::checked_bytes("empty", shape, dtype));
-  return finished(out, options);
+  return options.requires_grad ? out.requires_grad_() : out;
 }
 
 Tensor full(Shape shape, Scalar value, TensorOptions options) {
-  Tensor out = empty(shape, {.dtype = dtype_or(options, value.dtype())});
-  return finished(out.fill_(value), options);
+  Tensor out = empty(shape, {.dtype = options.dtype.value_or(value.dtype())});
+  return out.fill_(value).requires_grad_(options.requires_grad);
 }
-
-Tensor zeros(Shape shape, TensorOptions options) {
-  options.dtype = dtype_or(options, float32);
-  return full(shape, 0, options);
-}
-Tensor ones(Shape shape, TensorOptions options) {
-  options.dtype = dtype_or(options, float32);
-  return full(shape, 1, options);
-}
+Tensor zeros(Shape shape, TensorOptions options) { return full(shape, 0, typed(options, float32)); }
+Tensor ones(Shape shape, TensorOptions options) { return full(shape, 1, typed(options, float32)); }
 
 Tensor full_like(const Tensor& x, Scalar value, TensorOptions options) {
-  options.dtype = dtype_or(options, x.dtype());
-  return full(x.shape(), value, options);
+  return full(x.shape(), value, typed(options, x.dtype()));
 }
 Tensor zeros_like(const Tensor& x, TensorOptions options) { return full_like(x, 0, options); }
 Tensor ones_like(const Tensor& x, TensorOptions options) { return full_like(x, 1, options); }
 Tensor empty_like(const Tensor& x, TensorOptions options) {
-  options.dtype = dtype_or(options, x.dtype());
-  return empty(x.shape(), options);
+  return empty(x.shape(), typed(options, x.dtype()));
 }
 
 Tensor arange(Scalar end, TensorOptions options) { return arange(0, end, 1, options); }
@@ -74,23 +59,21 @@ Tensor arange(Scalar start, Scalar end, Scalar step, TensorOptions options) {
   const double from = start.to<double>();
   const double to = end.to<double>();
   const double by = step.to<double>();
-  const auto text = [&] {
-    return "from " + std::to_string(from) + " to " + std::to_string(to) + " by " +
-           std::to_string(by);
+  const auto check = [&](bool good, const char* what) {
+    if (good) return;
+    throw Error(message("arange: ", what, " from ", from, " to ", to, " by ", by));
   };
-  if (by == 0 || !std::isfinite(from) || !std::isfinite(to) || !std::isfinite(by)) {
-    throw Error(message("arange: needs finite bounds and a step other than 0, got ", text()));
-  }
-  if ((to - from) / by < 0)
-    throw Error(message("arange: the step leads away from the end: ", text()));
+  check(by != 0 && std::isfinite(from) && std::isfinite(to) && std::isfinite(by),
+        "needs finite bounds and a step other than 0, got");
+  check((to - from) / by >= 0, "the step leads away from the end:");
   const bool whole = !is_floating_point(start.dtype()) && !is_floating_point(end.dtype()) &&
                      !is_floating_point(step.dtype());
-  const DType dtype = dtype_or(options, whole ? int64 : float32);
+  const DType dtype = options.dtype.value_or(whole ? int64 : float32);
   if (!is_floating_point(dtype)) {  // counted in integers, which a double cannot always hold
     const auto first = start.to<std::int64_t>();
     const auto last = end.to<std::int64_t>();
     const auto stride = step.to<std::int64_t>();
-    if (stride == 0) throw Error(message("arange: the step is 0 as an integer: ", text()));
+    check(stride != 0, "the step is 0 as an integer:");
     const auto unsign = [](std::int64_t v) { return static_cast<std::uint64_t>(v); };
     const std::uint64_t distance =
         stride > 0 ? unsign(last) - unsign(first) : unsign(first) - unsign(last);
@@ -99,14 +82,15 @@ Tensor arange(Scalar start, Scalar end, Scalar step, TensorOptions options) {
     return generated(n, dtype, options, [=](std::int64_t i) { return first + i * stride; });
   }
   const double length = std::ceil((to - from) / by);
-  if (length > 1e15) throw ShapeError(message("arange: too many elements: ", text()));
+  throw_if<ShapeError>(length > 1e15, "arange: too many elements: from ", from, " to ", to, " by ",
+                       by);
   return generated(static_cast<std::int64_t>(length), dtype, options,
                    [=](std::int64_t i) { return from + static_cast<double>(i) * by; });
 }
 
 Tensor linspace(double start, double end, std::int64_t steps, TensorOptions options) {
   throw_if<Error>(steps < 0, "linspace: the number of steps must not be negative, got ", steps);
-  const DType dtype = dtype_or(options, float32);
+  const DType dtype = options.dtype.value_or(float32);
   return detail::dispatch(dtype, [&](auto t) {
     // From both ends towards the middle and in the result's precision, as PyTorch does.
     using T = std::conditional_t<std::is_same_v<decltype(t), float>, float, double>;
@@ -122,7 +106,7 @@ Tensor linspace(double start, double end, std::int64_t steps, TensorOptions opti
 
 Tensor eye(std::int64_t n, std::optional<std::int64_t> m, TensorOptions options) {
   const std::int64_t columns = m.value_or(n);
-  return generated({n, columns}, dtype_or(options, float32), options,
+  return generated({n, columns}, options.dtype.value_or(float32), options,
                    [=](std::int64_t i) { return i / columns == i % columns ? 1 : 0; });
 }
 
@@ -131,7 +115,7 @@ Tensor eye(std::int64_t n, std::optional<std::int64_t> m, TensorOptions options)
 template <class T>
 Tensor detail::from_values(std::span<const T> values, const Shape& shape, TensorOptions options) {
   const DType natural = is_floating_point(dtype_of<T>) ? float32 : dtype_of<T>;
-  return generated(shape, dtype_or(options, natural), options,
+  return generated(shape, options.dtype.value_or(natural), options,
                    [&](std::int64_t i) { return values[static_cast<std::size_t>(i)]; });
 }
 template Tensor detail::from_values(std::span<const std::int64_t>, const Shape&, TensorOptions);
@@ -147,63 +131,58 @@ std::string described(const Nested& x) {
 }
 
 /// Collects the numbers of a nested list and checks that every row looks like the first.
-class NestedReader {
- public:
+struct NestedReader {
+  Shape shape;
+  std::vector<Scalar> scalars;
+  std::string path{};  // of the list that is being read
+
   explicit NestedReader(std::initializer_list<Nested> all) {
     std::initializer_list<Nested> list = all;
-    shape_.push_back(static_cast<std::int64_t>(all.size()));
+    shape.push_back(static_cast<std::int64_t>(all.size()));
     // Down the first of each row; what is ragged is found while reading.
     while (list.size() != 0 && list.begin()->is_list()) {
       const std::initializer_list<Nested> first = list.begin()->list();
-      shape_.push_back(static_cast<std::int64_t>(first.size()));
+      shape.push_back(static_cast<std::int64_t>(first.size()));
       list = first;
     }
     read(all, 1);
   }
-  const Shape& shape() const { return shape_; }
-  const std::vector<Scalar>& scalars() const { return scalars_; }
 
- private:
   void read(std::initializer_list<Nested> list, int depth) {
     std::int64_t row = 0;
     for (const Nested& x : list) {
-      const bool leaf = depth == shape_.dim();
+      const bool leaf = depth == shape.dim();
       if (x.is_list() == leaf ||
-          (!leaf && static_cast<std::int64_t>(x.list().size()) != shape_[depth])) {
-        throw ShapeError(message("tensor: ragged list: row ", path_, row, " is ", described(x),
-                                 ", row ", path_, "0 is ", described(*list.begin())));
+          (!leaf && static_cast<std::int64_t>(x.list().size()) != shape[depth])) {
+        throw ShapeError(message("tensor: ragged list: row ", path, row, " is ", described(x),
+                                 ", row ", path, "0 is ", described(*list.begin())));
       }
       if (leaf) {
-        scalars_.push_back(x.scalar());
+        scalars.push_back(x.scalar());
       } else {
-        const std::string outer = path_;
-        path_ += std::to_string(row) + ".";
+        const std::string outer = path;
+        path += std::to_string(row) + ".";
         read(x.list(), depth + 1);
-        path_ = outer;
+        path = outer;
       }
       ++row;
     }
   }
-
-  Shape shape_;
-  std::vector<Scalar> scalars_;
-  std::string path_;
 };
 
 }  // namespace
 
 Tensor tensor(std::initializer_list<Nested> values, TensorOptions options) {
   const NestedReader reader(values);
-  const std::vector<Scalar>& scalars = reader.scalars();
-  DType natural = scalars.empty() ? float32 : DType::bool_;
-  for (const Scalar& s : scalars) natural = promote_types(natural, s.dtype());
-  const DType dtype = dtype_or(options, natural);
-  Tensor out = empty(reader.shape(), {.dtype = dtype});
+  DType natural = reader.scalars.empty() ? float32 : DType::bool_;
+  for (const Scalar& s : reader.scalars) natural = promote_types(natural, s.dtype());
+  const DType dtype = options.dtype.value_or(natural);
+  Tensor out = empty(reader.shape, {.dtype = dtype});
   detail::dispatch(dtype, [&]<class T>(T) {
     T* to = out.mut<T>().data();
-    for (const Scalar& s : scalars) *to++ = s.to<T>();
+    for (const Scalar& s : reader.scalars) *to++ = s.to<T>();
   });
-  return finished(out, options);
+  return out.requires_grad_(options.requires_grad);
 }
 
 Tensor tensor(Scalar value, TensorOptions options) { return full({}, value, options); }

@@ -22,13 +22,24 @@ bool Shape::operator==(const Shape& other) const {
   return std::equal(begin(), end(), other.begin(), other.end());
 }
 
-namespace {
-std::string joined(const Shape& shape) {
+Shape Shape::slice(int begin, int end) const {
+  Shape out;
+  const int last = std::min(end, dim_);
+  for (int d = begin; d < last; ++d) out.sizes_[out.dim_++] = sizes_[d];
+  return out;
+}
+
+Shape operator+(const Shape& a, const Shape& b) {
+  Shape out = a;
+  for (std::int64_t s : b) out.push_back(s);
+  return out;
+}
+
+static std::string joined(const Shape& shape) {
   std::string text;
   for (std::int64_t s : shape) text += (text.empty() ? "" : ", ") + std::to_string(s);
   return text;
 }
-}  // namespace
 
 std::string Shape::str() const { return "(" + joined(*this) + (dim_ == 1 ? ",)" : ")"); }
 

@@ -114,10 +114,8 @@ Tensor Tensor::clone() const {
 
 // ---- in place -----------------------------------------------------------------------------------
 
-namespace {
-
 /// An in-place result keeps the target's dtype, so it must not be of a higher kind.
-void check_kind(const char* op, DType target, DType source) {
+static void check_kind(const char* op, DType target, DType source) {
   const auto kind = [](DType t) { return is_floating_point(t) ? 2 : t == DType::int64 ? 1 : 0; };
   throw_if<DTypeError>(kind(source) > kind(target), op, ": a ", source,
                        " result does not fit into a ", target, " tensor");
@@ -126,7 +124,7 @@ void check_kind(const char* op, DType target, DType source) {
 /// target = f(target, source) for every element, source (a tensor, broadcast to target's shape, or
 /// a number) converted to target's type first.
 template <class F>
-Tensor& update(const char* op, Tensor& target, const Tensor& source, F f) {
+static Tensor& update(const char* op, Tensor& target, const Tensor& source, F f) {
   detail::check_in_place(op, target, source);
   check_kind(op, target.dtype(), source.dtype());
   const NoGrad no_grad;
@@ -144,7 +142,7 @@ Tensor& update(const char* op, Tensor& target, const Tensor& source, F f) {
   return target;
 }
 template <class F>
-Tensor& update(const char* op, Tensor& target, Scalar scalar, F f) {
+static Tensor& update(const char* op, Tensor& target, Scalar scalar, F f) {
   detail::check_in_place(op, target);
   check_kind(op, target.dtype(), scalar.dtype());
   const NoGrad no_grad;
@@ -157,15 +155,14 @@ Tensor& update(const char* op, Tensor& target, Scalar scalar, F f) {
 
 /// f(target, alpha * source).
 template <class F>
-Tensor& update_scaled(const char* op, Tensor& target, const Tensor& source, Scalar alpha, F f) {
+static Tensor& update_scaled(const char* op, Tensor& target, const Tensor& source, Scalar alpha,
+                             F f) {
   check_kind(op, target.dtype(), alpha.dtype());
   if (alpha.to<double>() == 1) return update(op, target, source, f);
   return update(op, target, source, [alpha, f](auto a, auto b) {
     return f(a, static_cast<decltype(a)>(alpha.to<decltype(a)>() * b));
   });
 }
-
-}  // namespace
 
 Tensor& Tensor::add_(const Tensor& other, Scalar alpha) & {
   return update_scaled("add_", *this, other, alpha, std::plus<>());

@@ -9,7 +9,7 @@ namespace xgrad::detail {
 template <class Signature>
 class Function;
 
-/// A stored callable; copies share it. One that returns nothing gives R{}. Instead of
+/// A stored callable; copies share it. One that returns nothing gives R(). Instead of
 /// std::function, whose header every user's file would pay for.
 template <class R, class... A>
 class Function<R(A...)> {
@@ -25,7 +25,7 @@ class Function<R(A...)> {
     R call(A... a) override {
       if constexpr (std::is_void_v<std::invoke_result_t<F&, A...>>) {
         f(a...);
-        return {};
+        return R();
       } else {
         return static_cast<R>(f(a...));
       }
