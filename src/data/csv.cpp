@@ -65,9 +65,8 @@ class CsvParser {
       }
       if (columns_ < 2) fail(1, "one column; labels and inputs need two");
       if (cells_.size() != columns_) {
-        fail(std::min(cells_.size(), columns_) + 1, std::to_string(cells_.size()) +
-                                                        " cells, the first line has " +
-                                                        std::to_string(columns_));
+        fail(std::min(cells_.size(), columns_) + 1, cells_.size(), " cells, the first line has ",
+             columns_);
       }
     }
     return !cells_.empty();
@@ -76,7 +75,7 @@ class CsvParser {
   void read_names() {
     if (options_.label.empty()) return;
     const auto at = std::find(cells_.begin(), cells_.end(), options_.label);
-    if (at == cells_.end()) fail(0, "no column is named \"" + options_.label + "\"");
+    if (at == cells_.end()) fail(0, "no column is named \"", options_.label, "\"");
     label_ = static_cast<std::size_t>(at - cells_.begin());
   }
 
@@ -87,22 +86,23 @@ class CsvParser {
       const char* end = cell.data() + cell.size();
       const auto [stop, error] = std::from_chars(cell.data(), end, value);
       if (error != std::errc() || stop != end || !std::isfinite(static_cast<float>(value))) {
-        fail(i + 1, "\"" + std::string(cell) + "\" is not a number" +
-                        (line_ == 1 ? "; a line of names needs header = true" : ""));
+        fail(i + 1, "\"", cell, "\" is not a number",
+             (line_ == 1 ? "; a line of names needs header = true" : ""));
       }
       if (i != label_) {
         inputs_.push_back(static_cast<float>(value));
       } else if (value >= 0 && value < 0x1p53 && value == std::floor(value)) {
         labels_.push_back(static_cast<std::int64_t>(value));
       } else {
-        fail(i + 1, "label " + std::string(cell) + " is not a whole number from 0 up");
+        fail(i + 1, "label ", cell, " is not a whole number from 0 up");
       }
     }
   }
 
-  [[noreturn]] void fail(std::size_t column, const std::string& what) const {
+  template <class... What>
+  [[noreturn]] void fail(std::size_t column, const What&... what) const {
     throw FileError(message("read_csv: ", path_, (line_ ? ", line " + std::to_string(line_) : ""),
-                            (column ? ", column " + std::to_string(column) : ""), ": ", what));
+                            (column ? ", column " + std::to_string(column) : ""), ": ", what...));
   }
 
   const std::string& path_;

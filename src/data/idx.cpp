@@ -20,7 +20,7 @@ class IdxFile {
     if (bytes_.size() < first_) fail(bytes_.size(), "the file ends within its header");
     const std::uint32_t magic = 0x800 + dims;
     if (word(0) != magic) {
-      fail(0, "magic number " + std::to_string(word(0)) + ", expected " + std::to_string(magic));
+      fail(0, "magic number ", word(0), ", expected ", magic);
     }
     constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
     std::uint64_t expected = 1;
@@ -31,9 +31,8 @@ class IdxFile {
     }
     const std::uint64_t present = bytes_.size() - first_;
     if (expected != present) {
-      fail(first_ + std::min(expected, present),
-           "sizes " + shape_.str() + " need " + std::to_string(expected) +
-               " bytes of data, the file has " + std::to_string(present));
+      fail(first_ + std::min(expected, present), "sizes ", shape_, " need ", expected,
+           " bytes of data, the file has ", present);
     }
   }
 
@@ -41,8 +40,9 @@ class IdxFile {
   std::span<const unsigned char> data() const {
     return {reinterpret_cast<const unsigned char*>(bytes_.data()) + first_, bytes_.size() - first_};
   }
-  [[noreturn]] void fail(std::uint64_t offset, const std::string& what) const {
-    throw FileError(message("read_idx: ", path_, ", offset ", offset, ": ", what));
+  template <class... What>
+  [[noreturn]] void fail(std::uint64_t offset, const What&... what) const {
+    throw FileError(message("read_idx: ", path_, ", offset ", offset, ": ", what...));
   }
   std::size_t first() const { return first_; }
 
@@ -68,8 +68,8 @@ Dataset read_idx(const std::string& images, const std::string& labels, std::int6
   const IdxFile image_file(images, 3);
   const Shape& shape = image_file.shape();
   if (shape[0] != label_file.shape()[0]) {
-    image_file.fail(4, "images of shape " + shape.str() + ", but " + labels +
-                           " has labels of shape " + label_file.shape().str());
+    image_file.fail(4, "images of shape ", shape, ", but ", labels, " has labels of shape ",
+                    label_file.shape());
   }
   Dataset all{.inputs = empty({shape[0], shape[1] * shape[2]}),
               .labels = empty(shape[0], {.dtype = int64}),
@@ -78,8 +78,8 @@ Dataset read_idx(const std::string& images, const std::string& labels, std::int6
   for (const unsigned char& byte : label_file.data()) {
     if (byte >= classes) {
       label_file.fail(
-          label_file.first() + static_cast<std::size_t>(&byte - label_file.data().data()),
-          "label " + std::to_string(byte) + " of " + std::to_string(classes) + " classes");
+          label_file.first() + static_cast<std::size_t>(&byte - label_file.data().data()), "label ",
+          byte, " of ", classes, " classes");
     }
     *label++ = byte;
   }

@@ -1,6 +1,6 @@
 #pragma once
 
-/// The texts of errors: words, numbers, shapes and dtypes side by side.
+/// Texts, above all of errors: words, numbers, shapes and dtypes side by side.
 
 #include <string>
 

@@ -54,8 +54,7 @@ class Reader {
     std::uint64_t length = 0;
     read({reinterpret_cast<char*>(&length), sizeof length}, 0);
     if (length > size - sizeof length) {
-      fail(0, "the header is said to have " + std::to_string(length) + " bytes, the file has " +
-                  std::to_string(size));
+      fail(0, "the header is said to have ", length, " bytes, the file has ", size);
     }
     header_.resize(length);
     read(header_, start);
@@ -67,7 +66,7 @@ class Reader {
       read(bytes, data_ + entry.begin);
       const auto is_bool = [](char byte) { return byte == 0 || byte == 1; };
       if (entry.dtype == bool_ && !std::all_of(bytes.begin(), bytes.end(), is_bool)) {
-        fail(data_ + entry.begin, "tensor " + entry.name + " has a bool that is neither 0 nor 1");
+        fail(data_ + entry.begin, "tensor ", entry.name, " has a bool that is neither 0 nor 1");
       }
       tensors.emplace_back(entry.name, x);
     }
@@ -77,8 +76,9 @@ class Reader {
  private:
   static constexpr std::uint64_t start = 8;  // of the header
 
-  [[noreturn]] void fail(std::uint64_t offset, const std::string& what) const {
-    throw FileError(message("load_safetensors: ", path_, ", offset ", offset, ": ", what));
+  template <class... What>
+  [[noreturn]] void fail(std::uint64_t offset, const What&... what) const {
+    throw FileError(message("load_safetensors: ", path_, ", offset ", offset, ": ", what...));
   }
 
   void read(std::span<char> to, std::uint64_t offset) {
@@ -95,7 +95,7 @@ class Reader {
       if (event == Json::parse_event_t::object_end) names.pop_back();
       if (event == Json::parse_event_t::key &&
           !names.back().insert(value.get<std::string>()).second) {
-        fail(start, "the header has two entries " + value.dump());
+        fail(start, "the header has two entries ", value.dump());
       }
       return true;
     };
@@ -127,15 +127,14 @@ class Reader {
     std::uint64_t covered = 0;
     for (const Entry& e : all) {
       if (e.begin != covered) {
-        fail(data_ + covered, "the data of tensor " + e.name + " should start here, not at " +
-                                  std::to_string(data_ + e.begin));
+        fail(data_ + covered, "the data of tensor ", e.name, " should start here, not at ",
+             data_ + e.begin);
       }
       covered = e.end;
     }
     if (covered != size) {
-      fail(data_ + std::min(covered, size), "the tensors take " + std::to_string(covered) +
-                                                " bytes of data, the file has " +
-                                                std::to_string(size));
+      fail(data_ + std::min(covered, size), "the tensors take ", covered,
+           " bytes of data, the file has ", size);
     }
     return all;
   }
@@ -143,16 +142,14 @@ class Reader {
   Entry entry(const std::string& name, const Json& value) const {
     const std::size_t at = header_.find('"' + name + '"');  // not found if the name has escapes
     const std::uint64_t offset = start + (at == std::string::npos ? 0 : at);
-    const auto refuse = [&](const std::string& what) {
-      fail(offset, "tensor " + name + ": " + what);
-    };
+    const auto refuse = [&](const auto&... what) { fail(offset, "tensor ", name, ": ", what...); };
     const auto numbers = [&](const char* key) {
       std::vector<std::int64_t> list;
       const Json& json = value.contains(key) ? value[key] : Json();
-      if (!json.is_array()) refuse(std::string("no list of ") + key);
+      if (!json.is_array()) refuse("no list of ", key);
       for (const Json& n : json) {
         if (!n.is_number_unsigned() || n > std::uint64_t{INT64_MAX}) {
-          refuse(std::string(key) + " " + json.dump() + ": only whole numbers from 0 up");
+          refuse(key, " ", json.dump(), ": only whole numbers from 0 up");
         }
         list.push_back(n);
       }
@@ -165,7 +162,7 @@ class Reader {
     const auto* known = std::find_if(std::begin(dtypes), std::end(dtypes),
                                      [&](const auto& d) { return value["dtype"] == d.first; });
     if (known == std::end(dtypes)) {
-      refuse("dtype " + value["dtype"].dump() + "; F32, F64, I64 and BOOL can be read");
+      refuse("dtype ", value["dtype"].dump(), "; F32, F64, I64 and BOOL can be read");
     }
     e.dtype = known->second;
     const std::vector<std::int64_t> offsets = numbers("data_offsets");
@@ -178,8 +175,8 @@ class Reader {
     }
     if (offsets.size() != 2 || offsets[0] > offsets[1] ||
         static_cast<std::uint64_t>(offsets[1] - offsets[0]) != bytes) {
-      refuse("shape " + e.shape.str() + " takes " + std::to_string(bytes) +
-             " bytes, data_offsets are " + value["data_offsets"].dump());
+      refuse("shape ", e.shape, " takes ", bytes, " bytes, data_offsets are ",
+             value["data_offsets"].dump());
     }
     e.begin = static_cast<std::uint64_t>(offsets[0]);
     e.end = static_cast<std::uint64_t>(offsets[1]);

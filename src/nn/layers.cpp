@@ -33,9 +33,8 @@ Linear::Linear(std::int64_t in_features, std::int64_t out_features, LinearOption
 }
 Tensor Linear::forward(const Tensor& x) { return linear(x, weight, bias); }
 std::string Linear::extra_repr() const {
-  return "in_features=" + std::to_string(weight.size(1)) +
-         ", out_features=" + std::to_string(weight.size(0)) +
-         ", bias=" + (bias.defined() ? "True" : "False");
+  return message("in_features=", weight.size(1), ", out_features=", weight.size(0),
+                 ", bias=", bias.defined() ? "True" : "False");
 }
 
 Embedding::Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim, EmbeddingOptions with)
@@ -57,7 +56,7 @@ std::string Embedding::extra_repr() const {
 
 Tensor Flatten::forward(const Tensor& x) { return flatten(x, start_dim, end_dim); }
 std::string Flatten::extra_repr() const {
-  return "start_dim=" + std::to_string(start_dim) + ", end_dim=" + std::to_string(end_dim);
+  return message("start_dim=", start_dim, ", end_dim=", end_dim);
 }
 
 std::string LeakyReLU::extra_repr() const {

@@ -87,19 +87,19 @@ Module& Module::register_module(std::string name, std::unique_ptr<Module> module
   return *contents_->children.emplace_back(std::move(name), std::move(module)).second;
 }
 
+static Tensor& kept(Tensors& list, std::string name, Tensor value) {
+  return *list.emplace_back(std::move(name), std::make_unique<Tensor>(std::move(value))).second;
+}
+
 Tensor& Module::register_parameter(std::string name, Tensor value) {
   check_name(name);
   if (value.defined()) value.requires_grad_();
-  return *contents_->parameters
-              .emplace_back(std::move(name), std::make_unique<Tensor>(std::move(value)))
-              .second;
+  return kept(contents_->parameters, std::move(name), std::move(value));
 }
 
 Tensor& Module::register_buffer(std::string name, Tensor value) {
   check_name(name);
-  return *contents_->buffers
-              .emplace_back(std::move(name), std::make_unique<Tensor>(std::move(value)))
-              .second;
+  return kept(contents_->buffers, std::move(name), std::move(value));
 }
 
 // ---- listing ------------------------------------------------------------------------------------
@@ -219,24 +219,16 @@ std::string Module::type_name() const {
 }
 
 std::string to_string(const Module& module) {
-  std::vector<std::string> lines;
-  const auto indented = [&](const std::string& text) {
-    for (std::size_t at = 0; at <= text.size();) {
-      const std::size_t end = std::min(text.find('\n', at), text.size());
-      lines.push_back("  " + text.substr(at, end - at));
-      at = end + 1;
-    }
-  };
-  const std::string extra = module.extra_repr();
-  const auto children = module.named_children();
-  if (children.empty() && extra.find('\n') == std::string::npos) {
-    return module.type_name() + "(" + extra + ")";
+  std::string body = module.extra_repr();
+  for (const auto& [name, child] : module.named_children()) {
+    body += (body.empty() ? "(" : "\n(") + name + "): " + to_string(*child);
   }
-  if (!extra.empty()) indented(extra);
-  for (const auto& [name, child] : children) indented("(" + name + "): " + to_string(*child));
-  std::string out = module.type_name() + "(\n";
-  for (const std::string& line : lines) out += line + "\n";
-  return out + ")";
+  if (module.named_children().empty() && body.find('\n') == body.npos) {
+    return module.type_name() + "(" + body + ")";
+  }
+  body.insert(0, "\n");
+  for (std::size_t at = 0; at != body.npos; at = body.find('\n', at + 1)) body.insert(at + 1, "  ");
+  return module.type_name() + "(" + body + "\n)";
 }
 
 std::ostream& operator<<(std::ostream& os, const Module& module) { return os << to_string(module); }

@@ -14,7 +14,7 @@ using detail::wrap_dim;
 
 /// `shape` as (sizes before d, times, the others), to add or sum over copies of dimension d.
 static Shape blocks(const Shape& shape, int d, std::int64_t times) {
-  return {shape.slice(0, d).numel(), times, shape.slice(d + 1).numel()};
+  return {shape.slice(0, d).numel(), times, shape.slice(d).numel()};
 }
 
 Tensor repeat(const Tensor& x, Shape repeats) {

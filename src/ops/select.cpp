@@ -118,8 +118,7 @@ Tensor embedding(const Tensor& indices, const Tensor& weight,
       ops::take_rows(weight.detach(), rows, ""), "EmbeddingBackward0",
       [rows, padding_idx](const Tensor& g) {
         if (!padding_idx) return add_rows(g, rows);
-        Shape one_each = rows.to;
-        one_each[one_each.dim() - 1] = 1;
+        const Shape one_each = rows.to.slice(0, rows.to.dim() - 1) + 1;
         return add_rows(masked_fill(g, (rows.numbers == *padding_idx).reshape(one_each), 0), rows);
       },
       weight);

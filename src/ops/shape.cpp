@@ -142,16 +142,16 @@ Tensor expand(const Tensor& x, Shape shape) {
   const int added = shape.dim() - from.dim();
   const Window all(from);
   Window window;
-  const auto fail = [&](const std::string& why) {
-    throw ShapeError(message("expand: shape ", from, " does not stretch to ", shape, ": ", why));
+  const auto fail = [&](const auto&... why) {
+    throw ShapeError(message("expand: shape ", from, " does not stretch to ", shape, ": ", why...));
   };
   if (added < 0) fail("it has more dimensions");
   for (int d = 0; d < shape.dim(); ++d) {
     const std::int64_t own = d < added ? 1 : from[d - added];
     const std::int64_t wanted = shape[d] == -1 && d >= added ? own : shape[d];
-    if (wanted < 0) fail("dim " + std::to_string(d) + " has no size to keep");
+    if (wanted < 0) fail("dim ", d, " has no size to keep");
     if (own != wanted && own != 1) {
-      fail("dim " + std::to_string(d) + " is " + std::to_string(own) + ", only 1 can be stretched");
+      fail("dim ", d, " is ", own, ", only 1 can be stretched");
     }
     window.push_back(wanted, own == wanted && d >= added ? all.stride(d - added) : 0);
   }
