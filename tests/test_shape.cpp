@@ -30,6 +30,16 @@ TEST(Shape, ReshapeAndItsKinShareMemory) {
   }
 }
 
+TEST(Shape, SlicesAndSumsLikeATuple) {
+  const Shape shape{2, 3, 4, 5};
+  EXPECT_EQ(shape.slice(1, 3), Shape({3, 4}));
+  EXPECT_EQ(shape.slice(2), Shape({4, 5}));
+  EXPECT_EQ(shape.slice(3, 9), Shape({5}));
+  EXPECT_EQ(shape.slice(6), Shape({}));
+  EXPECT_EQ(shape.slice(0, 1) + 7 + shape.slice(3), Shape({2, 7, 5}));
+  EXPECT_THROW(shape + shape + 1, xg::ShapeError);  // nine dimensions
+}
+
 TEST(Shape, OtherOperationsCopy) {
   Tensor x = counting({1, 6});
   const std::vector<Tensor> copies = {

@@ -24,9 +24,6 @@ void check_floating(const char* op, const Tensor& x);
 /// Throws GraphError where an in-place change would be hidden from the graph.
 void check_in_place(const char* op, const Tensor& target, const Tensor& source = {});
 
-/// A number for a message: "-1e-05", "1.5".
-inline std::string number(double value) { return piece(value); }
-
 /// "1 value", "3 values".
 std::string count(std::integral auto n, const char* what) {
   return message(n, " ", what, n == 1 ? "" : "s");

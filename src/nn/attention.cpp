@@ -1,21 +1,19 @@
 #include "xgrad/nn/attention.hpp"
 
-#include "xgrad/error.hpp"
+#include "detail/message.hpp"
 #include "xgrad/nn/init.hpp"
 #include "xgrad/ops.hpp"
 
 namespace xgrad::nn {
 
-namespace {
 /// Rows of a head, where the heads divide them; checked before anything is drawn or allocated.
-Shape in_proj_shape(std::int64_t embed_dim, std::int64_t num_heads) {
+static Shape in_proj_shape(std::int64_t embed_dim, std::int64_t num_heads) {
   if (num_heads > 0 && embed_dim > 0 && embed_dim % num_heads == 0) {
     return {3 * embed_dim, embed_dim};
   }
-  throw Error("MultiheadAttention: embed_dim " + std::to_string(embed_dim) +
-              " is not divisible by num_heads " + std::to_string(num_heads));
+  throw Error(message("MultiheadAttention: embed_dim ", embed_dim,
+                      " is not divisible by num_heads ", num_heads));
 }
-}  // namespace
 
 MultiheadAttention::MultiheadAttention(std::int64_t embed_dim, std::int64_t heads,
                                        MultiheadAttentionOptions with)
@@ -37,12 +35,10 @@ Tensor MultiheadAttention::forward(const Tensor& query, const Tensor& key, const
   const auto fits = [&](const Tensor& x) {
     return x.dim() == 3 && x.size(0) == query.size(0) && x.size(2) == embed_dim;
   };
-  if (!fits(query) || !fits(key) || !fits(value) || key.size(1) != value.size(1)) {
-    throw ShapeError(
-        "MultiheadAttention: expected query (B, T, E), key and value (B, S, E) with E = " +
-        std::to_string(embed_dim) + ", got " + query.shape().str() + ", " + key.shape().str() +
-        " and " + value.shape().str());
-  }
+  throw_if<ShapeError>(
+      !fits(query) || !fits(key) || !fits(value) || key.size(1) != value.size(1),
+      "MultiheadAttention: expected query (B, T, E), key and value (B, S, E) with E = ", embed_dim,
+      ", got ", query.shape(), ", ", key.shape(), " and ", value.shape());
   const auto heads = [&](const Tensor& x, std::int64_t third) {  // (B, heads, T, features of one)
     const Tensor weight = in_proj_weight.narrow(0, third * embed_dim, embed_dim);
     const Tensor bias =

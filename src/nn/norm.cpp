@@ -8,31 +8,26 @@ namespace xgrad::nn {
 
 using xgrad::detail::python_repr;
 
-namespace {
-
-void check_eps(const char* layer, double eps) {
+static void check_eps(const char* layer, double eps) {
   if (!(eps >= 0))
-    throw Error(std::string(layer) + ": eps must not be negative, got " + python_repr(eps));
+    throw Error(message(layer, ": eps must not be negative, got ", python_repr(eps)));
 }
 
-std::string truth(bool b) { return b ? "True" : "False"; }
+static std::string truth(bool b) { return b ? "True" : "False"; }
 
-Tensor ones_if(bool wanted, const Shape& shape) { return wanted ? ones(shape) : Tensor(); }
-Tensor zeros_if(bool wanted, const Shape& shape) { return wanted ? zeros(shape) : Tensor(); }
+static Tensor ones_if(bool wanted, const Shape& shape) { return wanted ? ones(shape) : Tensor(); }
+static Tensor zeros_if(bool wanted, const Shape& shape) { return wanted ? zeros(shape) : Tensor(); }
 
 /// Throws ShapeError for a rank or a number of channels that the layer does not take.
-void check_channels(const Module& layer, const Tensor& x, const detail::Ranks& ranks, int dim,
-                    std::int64_t channels) {
-  if (x.dim() < ranks.least || x.dim() > ranks.most) {
-    throw ShapeError(layer.type_name() + ": expected x of shape " + ranks.shapes + ", got " +
-                     x.shape().str());
-  }
+static void check_channels(const Module& layer, const Tensor& x, const detail::Ranks& ranks,
+                           int dim, std::int64_t channels) {
+  throw_if<ShapeError>(x.dim() < ranks.least || x.dim() > ranks.most, layer.type_name(),
+                       ": expected x of shape ", ranks.shapes, ", got ", x.shape());
   if (x.size(dim) == channels) return;
-  throw ShapeError(layer.type_name() + ": expected " + xgrad::detail::count(channels, "channel") +
-                   " in dimension " + std::to_string(dim) + ", got x of shape " + x.shape().str());
+  throw ShapeError(message(layer.type_name(), ": expected ",
+                           xgrad::detail::count(channels, "channel"), " in dimension ", dim,
+                           ", got x of shape ", x.shape()));
 }
-
-}  // namespace
 
 LayerNorm::LayerNorm(Shape sizes, LayerNormOptions with)
     : normalized_shape(sizes),
@@ -71,8 +66,8 @@ GroupNorm::GroupNorm(std::int64_t groups, std::int64_t channels, GroupNormOption
       bias(register_parameter("bias", zeros_if(with.affine, channels))) {
   check_eps("GroupNorm", with.eps);
   if (groups > 0 && channels % groups == 0) return;
-  throw Error("GroupNorm: num_channels " + std::to_string(channels) +
-              " is not divisible by num_groups " + std::to_string(groups));
+  throw Error(
+      message("GroupNorm: num_channels ", channels, " is not divisible by num_groups ", groups));
 }
 Tensor GroupNorm::forward(const Tensor& x) {
   check_channels(*this, x, {2, Shape::max_dims, "(N, C, *)"}, 1, num_channels);
@@ -137,7 +132,8 @@ std::string BatchNorm::extra_repr() const {
 }
 
 void BatchNorm::freeze() {
-  if (!running_mean.defined()) throw Error(type_name() + ": freeze needs running statistics");
+  if (!running_mean.defined())
+    throw Error(message(type_name(), ": freeze needs running statistics"));
   frozen_ = true;
 }
 

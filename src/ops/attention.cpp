@@ -7,27 +7,25 @@
 
 namespace xgrad {
 
-namespace {
-
 /// The dimensions before the last two.
-Shape leading(const Tensor& x) {
+static Shape leading(const Tensor& x) {
   return Shape(std::span<const std::int64_t>(x.shape().begin(), x.shape().end() - 2));
 }
 
 /// Checks all that takes part; v may be undefined.
-void check_attention(const char* op, const Tensor& q, const Tensor& k, const Tensor& v,
-                     const AttentionOptions& options) {
+static void check_attention(const char* op, const Tensor& q, const Tensor& k, const Tensor& v,
+                            const AttentionOptions& options) {
   detail::check_floating(op, q);
   for (const Tensor* x : {&k, &v}) {
     if (x == &v && !v.defined()) continue;
     if (q.dim() < 2 || x->dim() < 2 || k.size(-1) != q.size(-1) || x->size(-2) != k.size(-2)) {
-      throw ShapeError(std::string(op) + ": needs q (*, L, E), k (*, S, E) and v (*, S, Ev), got " +
-                       q.shape().str() + ", " + k.shape().str() +
-                       (v.defined() ? " and " + v.shape().str() : ""));
+      throw ShapeError(message(op, ": needs q (*, L, E), k (*, S, E) and v (*, S, Ev), got ",
+                               q.shape(), ", ", k.shape(),
+                               (v.defined() ? " and " + v.shape().str() : "")));
     }
     if (x->dtype() != q.dtype()) {
-      throw DTypeError(std::string(op) + ": q is " + name(q.dtype()) + ", but " +
-                       (x == &k ? "k" : "v") + " is " + name(x->dtype()));
+      throw DTypeError(
+          message(op, ": q is ", q.dtype(), ", but ", (x == &k ? "k" : "v"), " is ", x->dtype()));
     }
   }
   Shape scores = detail::broadcast_shapes(op, leading(q), leading(k));
@@ -36,17 +34,14 @@ void check_attention(const char* op, const Tensor& q, const Tensor& k, const Ten
   scores.push_back(k.size(-2));
   const Tensor& mask = options.mask;
   if (!mask.defined()) return;
-  if (mask.dim() > scores.dim() || detail::broadcast_shapes(op, scores, mask.shape()) != scores) {
-    throw ShapeError(std::string(op) + ": mask of shape " + mask.shape().str() +
-                     " does not broadcast to the scores " + scores.str());
-  }
-  if (mask.dtype() != bool_ && mask.dtype() != q.dtype()) {
-    throw DTypeError(std::string(op) + ": the mask must be bool or " + name(q.dtype()) + ", got " +
-                     name(mask.dtype()));
-  }
+  throw_if<ShapeError>(
+      mask.dim() > scores.dim() || detail::broadcast_shapes(op, scores, mask.shape()) != scores, op,
+      ": mask of shape ", mask.shape(), " does not broadcast to the scores ", scores);
+  throw_if<DTypeError>(mask.dtype() != bool_ && mask.dtype() != q.dtype(), op,
+                       ": the mask must be bool or ", q.dtype(), ", got ", mask.dtype());
 }
 
-Tensor weights_of(const Tensor& q, const Tensor& k, const AttentionOptions& options) {
+static Tensor weights_of(const Tensor& q, const Tensor& k, const AttentionOptions& options) {
   const double infinity = std::numeric_limits<double>::infinity();
   const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(q.size(-1))));
   Tensor scores = ops::gemm(q * scale, false, k, true, "UnsafeViewBackward0");
@@ -61,8 +56,6 @@ Tensor weights_of(const Tensor& q, const Tensor& k, const AttentionOptions& opti
   }
   return softmax(scores, -1);
 }
-
-}  // namespace
 
 Tensor attention_weights(const Tensor& q, const Tensor& k, AttentionOptions options) {
   check_attention("attention_weights", q, k, {}, options);

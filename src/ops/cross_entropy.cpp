@@ -40,14 +40,12 @@ void check_weight(const std::string& op, const Tensor& weight, const Tensor& inp
                   std::int64_t classes) {
   if (!weight.defined()) return;
   if (weight.shape() != Shape(classes)) {
-    throw ShapeError(op + ": weight has shape " + weight.shape().str() + ", expected " +
-                     Shape(classes).str() + ": one for each class of input, shape " +
-                     input.shape().str());
+    throw ShapeError(message(op, ": weight has shape ", weight.shape(), ", expected ",
+                             Shape(classes), ": one for each class of input, shape ",
+                             input.shape()));
   }
-  if (weight.dtype() != input.dtype()) {
-    throw DTypeError(op + ": weight is " + name(weight.dtype()) + ", but input is " +
-                     name(input.dtype()));
-  }
+  throw_if<DTypeError>(weight.dtype() != input.dtype(), op, ": weight is ", weight.dtype(),
+                       ", but input is ", input.dtype());
 }
 
 /// Checks everything about classes as targets and gives each position its share of the loss.
@@ -55,42 +53,39 @@ Classes classes_for(const std::string& op, const Tensor& input, const Tensor& ta
                     const Tensor& weight, Reduction reduction, std::int64_t ignore_index) {
   detail::check_floating(op.c_str(), input);
   ops::check_reduction(op.c_str(), reduction);
-  if (input.dim() == 0) throw ShapeError(op + ": needs an input (N, C, *) or (C), got shape ()");
+  throw_if<ShapeError>(input.dim() == 0, op, ": needs an input (N, C, *) or (C), got shape ()");
   Classes result{save(target), {}, input.shape(), ignore_index, reduction != Reduction::none};
   const std::int64_t classes = result.count();
   Shape expected;
   for (int d = 0; d < input.shape().dim(); ++d) {
     if (d != result.dim()) expected.push_back(input.shape()[d]);
   }
-  if (target.dtype() != DType::int64) {
-    throw DTypeError(op + ": class labels must be int64, got " + name(target.dtype()) +
-                     " of shape " + target.shape().str() + " for input of shape " +
-                     input.shape().str() + "; convert them with to(xg::int64)");
-  }
+  throw_if<DTypeError>(target.dtype() != DType::int64, op, ": class labels must be int64, got ",
+                       target.dtype(), " of shape ", target.shape(), " for input of shape ",
+                       input.shape(), "; convert them with to(xg::int64)");
   if (target.shape() != expected) {
-    throw ShapeError(op + ": input of shape " + input.shape().str() +
-                     " needs class labels of shape " + expected.str() + ", got " +
-                     target.shape().str() +
-                     (target.numel() == expected.numel() ? ". reshape to that would fit." : ""));
+    throw ShapeError(
+        message(op, ": input of shape ", input.shape(), " needs class labels of shape ", expected,
+                ", got ", target.shape(),
+                (target.numel() == expected.numel() ? ". reshape to that would fit." : "")));
   }
   check_weight(op, weight, input, classes);
   if (is_grad_enabled() && weight.defined() && weight.requires_grad()) {
-    throw GraphError(op + ": the weight of shape " + weight.shape().str() +
-                     " requires a gradient, but the loss is not differentiable by it. Pass "
-                     "weight.detach().");
+    throw GraphError(message(op, ": the weight of shape ", weight.shape(),
+                             " requires a gradient, but the loss is not differentiable by it. Pass "
+                             "weight.detach()."));
   }
   const std::span<const std::int64_t> labels = target.data<std::int64_t>();
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if ((labels[i] >= 0 && labels[i] < classes) || labels[i] == ignore_index) continue;
-    throw IndexError(op + ": label " + std::to_string(labels[i]) + " at position " +
-                     position(static_cast<std::int64_t>(i), target.shape()) +
-                     " is out of range for " + std::to_string(classes) + " classes, input shape " +
-                     input.shape().str());
+    throw IndexError(message(op, ": label ", labels[i], " at position ",
+                             position(static_cast<std::int64_t>(i), target.shape()),
+                             " is out of range for ", classes, " classes, input shape ",
+                             input.shape()));
   }
 
   result.factor = zeros(target.shape(), {.dtype = input.dtype()});
-  detail::dispatch_floating(input.dtype(), [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch_floating(input.dtype(), [&]<class T>(T) {
     const std::span<T> factor = result.factor.mut<T>();
     const auto each = [&](auto give) {
       for (std::size_t i = 0; i < labels.size(); ++i) {
@@ -128,10 +123,8 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, NllLossOptions option
 
 // ---- cross_entropy ------------------------------------------------------------------------------
 
-namespace {
-
 /// Softmax, logarithm and choice of the class in one pass, which leaves the gradient as well.
-Tensor fused_cross_entropy(const Tensor& input, const Classes& at) {
+static Tensor fused_cross_entropy(const Tensor& input, const Classes& at) {
   // The kernel wants the classes of a position side by side: (N, C, *) turns to (N, *, C).
   const bool turns = at.shape.dim() > 2;
   const DType dtype = input.dtype();
@@ -143,8 +136,7 @@ Tensor fused_cross_entropy(const Tensor& input, const Classes& at) {
   const bool wanted = is_grad_enabled() && input.requires_grad();
   Tensor dx = wanted ? empty(x.shape(), {.dtype = dtype}) : Tensor();
   Tensor out = zeros(at.reduced ? Shape() : at.factor.shape(), {.dtype = dtype});
-  detail::dispatch_floating(dtype, [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch_floating(dtype, [&]<class T>(T) {
     T* losses = out.mut<T>().data();
     double total = 0;
     if (x.numel() > 0) {
@@ -173,7 +165,7 @@ Tensor fused_cross_entropy(const Tensor& input, const Classes& at) {
 }
 
 /// x weighted by class, whose dimension is `dim`.
-Tensor weighted(const Tensor& x, const Tensor& weight, int dim) {
+static Tensor weighted(const Tensor& x, const Tensor& weight, int dim) {
   if (!weight.defined()) return x;
   Shape shape = weight.shape();
   while (shape.dim() < x.shape().dim() - dim) shape.push_back(1);
@@ -181,18 +173,15 @@ Tensor weighted(const Tensor& x, const Tensor& weight, int dim) {
 }
 
 /// Targets are probabilities of input's shape.
-Tensor soft_cross_entropy(const Tensor& input, const Tensor& target,
-                          const CrossEntropyOptions& options) {
+static Tensor soft_cross_entropy(const Tensor& input, const Tensor& target,
+                                 const CrossEntropyOptions& options) {
   detail::check_floating("cross_entropy", input);
   ops::check_reduction("cross_entropy", options.reduction);
   const int dim = input.dim() == 1 ? 0 : 1;
   const std::int64_t classes = input.shape()[dim];
   check_weight("cross_entropy", options.weight, input, classes);
-  if (options.ignore_index >= 0) {
-    throw Error("cross_entropy: ignore_index " + std::to_string(options.ignore_index) +
-                " has no meaning where the targets are probabilities, shape " +
-                target.shape().str());
-  }
+  throw_if<Error>(options.ignore_index >= 0, "cross_entropy: ignore_index ", options.ignore_index,
+                  " has no meaning where the targets are probabilities, shape ", target.shape());
   const double share = options.label_smoothing;
   const Tensor mixed =
       share > 0 ? target * (1 - share) + share / static_cast<double>(classes) : target;
@@ -205,14 +194,10 @@ Tensor soft_cross_entropy(const Tensor& input, const Tensor& target,
       total.detach() / rows, "DivBackward1", [rows](const Tensor& g) { return g / rows; }, total);
 }
 
-}  // namespace
-
 Tensor cross_entropy(const Tensor& input, const Tensor& target, CrossEntropyOptions options) {
   const double share = options.label_smoothing;
-  if (!(share >= 0 && share <= 1)) {
-    throw Error("cross_entropy: label_smoothing must be between 0 and 1, got " +
-                detail::number(share));
-  }
+  throw_if<Error>(!(share >= 0 && share <= 1),
+                  "cross_entropy: label_smoothing must be between 0 and 1, got ", share);
   if (is_floating_point(target.dtype()) && target.shape() == input.shape() && input.dim() > 0) {
     return soft_cross_entropy(input, target, options);
   }
@@ -228,16 +213,13 @@ Tensor cross_entropy(const Tensor& input, const Tensor& target, CrossEntropyOpti
 }
 
 double accuracy(const Tensor& logits, const Tensor& labels) {
-  if (logits.dim() != 2 || labels.shape() != Shape(logits.shape()[0])) {
-    throw ShapeError("accuracy: needs logits (N, C) and labels (N), got shapes " +
-                     logits.shape().str() + " and " + labels.shape().str());
-  }
-  if (labels.dtype() != DType::int64) {
-    throw DTypeError(std::string("accuracy: labels must be int64, got ") + name(labels.dtype()));
-  }
-  if (labels.numel() == 0) {
-    throw ShapeError("accuracy: there are no rows in logits of shape " + logits.shape().str());
-  }
+  throw_if<ShapeError>(logits.dim() != 2 || labels.shape() != Shape(logits.shape()[0]),
+                       "accuracy: needs logits (N, C) and labels (N), got shapes ", logits.shape(),
+                       " and ", labels.shape());
+  throw_if<DTypeError>(labels.dtype() != DType::int64, "accuracy: labels must be int64, got ",
+                       labels.dtype());
+  throw_if<ShapeError>(labels.numel() == 0, "accuracy: there are no rows in logits of shape ",
+                       logits.shape());
   const Tensor hits = argmax(logits.detach(), 1) == labels;
   return static_cast<double>(sum(hits).item<std::int64_t>()) / static_cast<double>(labels.numel());
 }

@@ -18,13 +18,13 @@ Reduction reduction_from(const std::string& name) {
   if (name == "mean") return Reduction::mean;
   if (name == "sum") return Reduction::sum;
   if (name == "batchmean") return Reduction::batchmean;
-  throw Error("reduction: \"" + name +
-              "\" is none of \"none\", \"mean\", \"sum\" and \"batchmean\"");
+  throw Error(message("reduction: \"", name,
+                      "\" is none of \"none\", \"mean\", \"sum\" and \"batchmean\""));
 }
 
 void ops::check_reduction(const char* op, Reduction reduction) {
   if (reduction != Reduction::batchmean) return;
-  throw Error(std::string(op) + ": reduction batchmean is for kl_div; use mean, sum or none");
+  throw Error(message(op, ": reduction batchmean is for kl_div; use mean, sum or none"));
 }
 
 namespace {
@@ -32,11 +32,11 @@ namespace {
 /// Throws unless the shapes are equal and the common type, which is returned, is a real one.
 DType check_pair(const char* op, const Tensor& input, const Tensor& target) {
   if (input.shape() != target.shape()) {
-    throw ShapeError(std::string(op) + ": input of shape " + input.shape().str() +
-                     " and target of shape " + target.shape().str() +
-                     " must be equal; it does not broadcast." +
-                     (input.numel() == target.numel() ? " target.reshape(input.shape()) would fit."
-                                                      : std::string()));
+    throw ShapeError(
+        message(op, ": input of shape ", input.shape(), " and target of shape ", target.shape(),
+                " must be equal; it does not broadcast.",
+                (input.numel() == target.numel() ? " target.reshape(input.shape()) would fit."
+                                                 : std::string())));
   }
   if (!is_floating_point(target.dtype())) detail::check_floating(op, input);
   return promote_types(input.dtype(), target.dtype());
@@ -47,14 +47,13 @@ void check_stretches(const char* op, const char* what, const Tensor& weight, con
   if (!weight.defined()) return;
   const bool more = weight.dim() > input.dim();
   if (!more && detail::broadcast_shapes(op, weight.shape(), input.shape()) == input.shape()) return;
-  throw ShapeError(std::string(op) + ": " + what + " of shape " + weight.shape().str() +
-                   " does not broadcast to the input's shape " + input.shape().str());
+  throw ShapeError(message(op, ": ", what, " of shape ", weight.shape(),
+                           " does not broadcast to the input's shape ", input.shape()));
 }
 
 void check_positive(const char* op, const char* what, double value) {
   if (value > 0 && std::isfinite(value)) return;
-  throw Error(std::string(op) + ": " + what + " must be above 0 and finite, got " +
-              detail::number(value));
+  throw Error(message(op, ": ", what, " must be above 0 and finite, got ", value));
 }
 
 Tensor reduced(const Tensor& loss, Reduction reduction) {
@@ -92,8 +91,7 @@ Tensor pairwise(const char* op, const char* node, const Tensor& input, const Ten
   const Tensor a = input.detach().to(type);
   const Tensor b = target.detach().to(type);
   const double share = reduction == Reduction::mean ? 1 / static_cast<double>(a.numel()) : 1.0;
-  const Tensor out = detail::dispatch_floating(type, [&](auto t) {
-    using T = decltype(t);
+  const Tensor out = detail::dispatch_floating(type, [&]<class T>(T) {
     if (reduction == Reduction::none) return ops::map2_as<T, T>(op, a, b, loss);
     const T *x = a.data<T>().data(), *y = b.data<T>().data();
     const auto term = [=](std::int64_t i) { return loss(x[i], y[i]); };
@@ -120,9 +118,7 @@ Tensor of_difference(const char* op, const char* node, const Tensor& input, cons
 }
 
 // Functions of numbers for the formulas; of tensors they are xgrad's.
-using kernels::sigmoid;
-using std::log;
-using std::log1p;
+using kernels::sigmoid, std::log, std::log1p;
 
 template <std::floating_point T>
 T clamp(T v, double low, double high = std::numeric_limits<double>::infinity()) {
@@ -196,10 +192,10 @@ Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, BCELossOp
   const Tensor outside = logical_not((input >= 0) * (input <= 1));  // NaN is outside, too
   if (sum(outside).item<std::int64_t>() > 0) {
     const std::int64_t at = argmax(outside.to(int64)).item<std::int64_t>();
-    throw Error(std::string(op) + ": " +
-                detail::number(input.detach().reshape({-1}).select(0, at).item<double>()) +
-                " in the input of shape " + input.shape().str() +
-                " is outside [0, 1]. For logits there is binary_cross_entropy_with_logits.");
+    throw Error(
+        message(op, ": ", input.detach().reshape({-1}).select(0, at).item<double>(),
+                " in the input of shape ", input.shape(),
+                " is outside [0, 1]. For logits there is binary_cross_entropy_with_logits."));
   }
   const auto loss = [&](Reduction reduction) {
     return pairwise(
@@ -244,9 +240,8 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
 Tensor kl_div(const Tensor& input, const Tensor& target, KLDivLossOptions options) {
   check_pair("kl_div", input, target);
   const Reduction reduction = options.reduction;
-  if (reduction == Reduction::batchmean && input.dim() == 0) {
-    throw ShapeError("kl_div: batchmean needs a batch, got shape ()");
-  }
+  throw_if<ShapeError>(reduction == Reduction::batchmean && input.dim() == 0,
+                       "kl_div: batchmean needs a batch, got shape ()");
   const Tensor loss = options.log_target
                           ? exp(target) * (target - input)
                           : ops::times(target, log(target)) - target * input;  // 0 log 0 is 0

@@ -12,73 +12,62 @@
 
 namespace xgrad {
 
-namespace {
-
 /// A parameter or statistic of x: undefined, or of this shape and x's dtype.
-void check_part(const char* op, const char* what, const Tensor& part, const Shape& expected,
-                const Tensor& x) {
+static void check_part(const char* op, const char* what, const Tensor& part, const Shape& expected,
+                       const Tensor& x) {
   if (!part.defined()) return;
-  if (part.shape() != expected) {
-    throw ShapeError(std::string(op) + ": " + what + " has shape " + part.shape().str() +
-                     ", expected " + expected.str() + " for x of shape " + x.shape().str());
-  }
-  if (part.dtype() != x.dtype()) {
-    throw DTypeError(std::string(op) + ": " + what + " is " + name(part.dtype()) + ", but x is " +
-                     name(x.dtype()));
-  }
+  throw_if<ShapeError>(part.shape() != expected, op, ": ", what, " has shape ", part.shape(),
+                       ", expected ", expected, " for x of shape ", x.shape());
+  throw_if<DTypeError>(part.dtype() != x.dtype(), op, ": ", what, " is ", part.dtype(),
+                       ", but x is ", x.dtype());
 }
 
 /// The checks that all norms share, for a weight and a bias of this shape.
-void check_norm(const char* op, const Tensor& x, const Shape& shape, const Tensor& weight,
-                const Tensor& bias, double eps) {
+static void check_norm(const char* op, const Tensor& x, const Shape& shape, const Tensor& weight,
+                       const Tensor& bias, double eps) {
   detail::check_floating(op, x);
   check_part(op, "weight", weight, shape, x);
   check_part(op, "bias", bias, shape, x);
   if (eps >= 0) return;
-  throw Error(std::string(op) + ": eps must be at least 0, got " + detail::number(eps));
+  throw Error(message(op, ": eps must be at least 0, got ", eps));
 }
 
 template <class T>
-const T* pointer(const Tensor& x) {
+static const T* pointer(const Tensor& x) {
   return x.defined() ? x.data<T>().data() : nullptr;
 }
 
 /// Product of the sizes after (N, C).
-std::int64_t inner_size(const Shape& x) {
+static std::int64_t inner_size(const Shape& x) {
   return std::accumulate(x.begin() + 2, x.end(), std::int64_t{1}, std::multiplies());
 }
 
 /// (x - mean) / sqrt(var + eps) over the given dimensions, recorded; with a mean of 0 unless
 /// centered.
-Tensor standardized(const Tensor& x, const Dims& dims, double eps, bool centered = true) {
+static Tensor standardized(const Tensor& x, const Dims& dims, double eps, bool centered = true) {
   const Tensor d = centered ? x - mean(x, {.dim = dims, .keepdim = true}) : x;
   return d / sqrt(mean(square(d), {.dim = dims, .keepdim = true}) + eps);
 }
 
-}  // namespace
-
 // ---- layer_norm, rms_norm -----------------------------------------------------------------------
 
-namespace {
-
-void check_normalized_shape(const char* op, const Shape& shape, const Shape& x) {
-  if (shape.dim() == 0) {
-    throw ShapeError(std::string(op) + ": normalized_shape () names no dimension of x, shape " +
-                     x.str());
-  }
+static void check_normalized_shape(const char* op, const Shape& shape, const Shape& x) {
+  throw_if<ShapeError>(shape.dim() == 0, op,
+                       ": normalized_shape () names no dimension of x, shape ", x);
   const int before = x.dim() - shape.dim();
   if (before >= 0 && std::equal(shape.begin(), shape.end(), x.begin() + before)) return;
   std::string sizes;
   for (std::int64_t size : shape) sizes += ", " + std::to_string(size);
-  throw ShapeError(std::string(op) + ": normalized_shape " + shape.str() +
-                   " does not match the last " +
-                   (shape.dim() == 1 ? "dimension" : detail::count(shape.dim(), "dimension")) +
-                   " of x, shape " + x.str() + ". Expected x of shape (*" + sizes + ").");
+  throw ShapeError(
+      message(op, ": normalized_shape ", shape, " does not match the last ",
+              (shape.dim() == 1 ? "dimension" : detail::count(shape.dim(), "dimension")),
+              " of x, shape ", x, ". Expected x of shape (*", sizes, ")."));
 }
 
 /// Both norms of rows: layer_norm is the one that subtracts the mean.
-Tensor norm_of_rows(const char* op, bool centered, const Tensor& x, const Shape& normalized_shape,
-                    const Tensor& weight, const Tensor& bias, double eps) {
+static Tensor norm_of_rows(const char* op, bool centered, const Tensor& x,
+                           const Shape& normalized_shape, const Tensor& weight, const Tensor& bias,
+                           double eps) {
   check_normalized_shape(op, normalized_shape, x.shape());
   check_norm(op, x, normalized_shape, weight, bias, eps);
 
@@ -92,8 +81,7 @@ Tensor norm_of_rows(const char* op, bool centered, const Tensor& x, const Shape&
   const bool affine = weight.defined() || bias.defined();
   const Tensor scale = affine && !weight.defined() ? ones(normalized_shape, like) : weight;
   const Tensor offset = affine && !bias.defined() ? zeros(normalized_shape, like) : bias;
-  detail::dispatch_floating(x.dtype(), [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch_floating(x.dtype(), [&]<class T>(T) {
     kernels::Norm<T>::rows({rows, cols, centered, pointer<T>(x), pointer<T>(scale)},
                            pointer<T>(offset), eps, y.mut<T>().data(), mean.data(), rstd.data());
   });
@@ -117,8 +105,7 @@ Tensor norm_of_rows(const char* op, bool centered, const Tensor& x, const Shape&
         Tensor dx = needs[0] ? empty(g.shape(), like_g) : Tensor();
         Tensor dweight = parameters ? empty(normalized_shape, like_g) : Tensor();
         Tensor dbias = parameters ? empty(normalized_shape, like_g) : Tensor();
-        detail::dispatch_floating(g.dtype(), [&](auto t) {
-          using T = decltype(t);
+        detail::dispatch_floating(g.dtype(), [&]<class T>(T) {
           const auto to = [](Tensor& d) { return d.defined() ? d.mut<T>().data() : nullptr; };
           kernels::Norm<T>::rows_backward({rows, cols, centered, pointer<T>(x), pointer<T>(weight)},
                                           pointer<T>(g), mean.data(), rstd.data(), to(dx),
@@ -128,8 +115,6 @@ Tensor norm_of_rows(const char* op, bool centered, const Tensor& x, const Shape&
       },
       x, weight, bias);
 }
-
-}  // namespace
 
 Tensor layer_norm(const Tensor& x, Shape normalized_shape, const Tensor& weight, const Tensor& bias,
                   double eps) {
@@ -146,10 +131,8 @@ Tensor rms_norm(const Tensor& x, Shape normalized_shape, const Tensor& weight,
 // ---- group_norm, instance_norm: layer_norm in another shape, then a line for each channel
 // --------
 
-namespace {
-
-Tensor norm_of_groups(const char* op, const char* node, const Tensor& x, std::int64_t groups,
-                      const Tensor& weight, const Tensor& bias, double eps) {
+static Tensor norm_of_groups(const char* op, const char* node, const Tensor& x, std::int64_t groups,
+                             const Tensor& weight, const Tensor& bias, double eps) {
   const std::int64_t channels = x.shape()[1];
   check_norm(op, x, channels, weight, bias, eps);
   const std::int64_t inner = inner_size(x.shape());
@@ -161,26 +144,22 @@ Tensor norm_of_groups(const char* op, const char* node, const Tensor& x, std::in
   return ops::reshaped(y, x.shape(), node);
 }
 
-}  // namespace
-
 Tensor group_norm(const Tensor& x, std::int64_t num_groups, const Tensor& weight,
                   const Tensor& bias, double eps) {
-  if (x.dim() < 2 || num_groups < 1 || x.size(1) % num_groups != 0) {
-    throw ShapeError("group_norm: needs x (N, C, *) with a C that num_groups divides, got " +
-                     x.shape().str() + " and num_groups=" + std::to_string(num_groups));
-  }
+  throw_if<ShapeError>(x.dim() < 2 || num_groups < 1 || x.size(1) % num_groups != 0,
+                       "group_norm: needs x (N, C, *) with a C that num_groups divides, got ",
+                       x.shape(), " and num_groups=", num_groups);
   if (x.numel() == num_groups) {  // PyTorch's rule: beside others a lone value becomes 0
-    throw ShapeError("group_norm: needs more than 1 value per group, got x of shape " +
-                     x.shape().str() + " and num_groups=" + std::to_string(num_groups));
+    throw ShapeError(message("group_norm: needs more than 1 value per group, got x of shape ",
+                             x.shape(), " and num_groups=", num_groups));
   }
   return norm_of_groups("group_norm", "NativeGroupNormBackward0", x, num_groups, weight, bias, eps);
 }
 
 Tensor instance_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
-  if (x.dim() < 2 || inner_size(x.shape()) == 1) {
-    throw ShapeError("instance_norm: needs x (N, C, *) with more than 1 value per channel, got " +
-                     x.shape().str());
-  }
+  throw_if<ShapeError>(x.dim() < 2 || inner_size(x.shape()) == 1,
+                       "instance_norm: needs x (N, C, *) with more than 1 value per channel, got ",
+                       x.shape());
   return norm_of_groups("instance_norm", "ViewBackward0", x, x.size(1), weight, bias, eps);
 }
 
@@ -212,10 +191,10 @@ void use_batch(const Tensor& x, double momentum, PerChannel& mean, PerChannel& v
     unbiased[c] *= count / (count - 1);
     if (std::isfinite(static_cast<T>(mean[c])) && std::isfinite(static_cast<T>(unbiased[c])))
       continue;
-    throw Error("batch_norm: the batch statistics of channel " + std::to_string(c) +
-                " are not finite (mean " + detail::number(mean[c]) + ", variance " +
-                detail::number(unbiased[c]) + ") for x of shape " + x.shape().str() +
-                ". The running statistics are unchanged; look for NaN or infinity in the batch.");
+    throw Error(
+        message("batch_norm: the batch statistics of channel ", c, " are not finite (mean ",
+                mean[c], ", variance ", unbiased[c], ") for x of shape ", x.shape(),
+                ". The running statistics are unchanged; look for NaN or infinity in the batch."));
   }
   const auto move = [momentum](Tensor& running, const PerChannel& batch) {
     if (!running.defined()) return;
@@ -230,9 +209,7 @@ void use_batch(const Tensor& x, double momentum, PerChannel& mean, PerChannel& v
 
 void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var,
                       const Tensor& weight, const Tensor& bias, const BatchNormOptions& options) {
-  if (x.dim() < 2) {
-    throw ShapeError("batch_norm: needs x of shape (N, C, *), got " + x.shape().str());
-  }
+  throw_if<ShapeError>(x.dim() < 2, "batch_norm: needs x of shape (N, C, *), got ", x.shape());
   const std::int64_t channels = x.shape()[1];
   check_norm("batch_norm", x, channels, weight, bias, options.eps);
   check_part("batch_norm", "running_mean", running_mean, channels, x);
@@ -241,12 +218,11 @@ void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor&
     if (running_mean.defined() && running_var.defined()) return;
     throw Error("batch_norm: needs running_mean and running_var when not training");
   }
-  if (channels > 0 && x.numel() == channels) {
-    throw ShapeError("batch_norm: training needs more than 1 value per channel, got x of shape " +
-                     x.shape().str() +
-                     ". Use a larger batch (drop_last for a short last one), call "
-                     "eval(), or use LayerNorm.");
-  }
+  throw_if<ShapeError>(channels > 0 && x.numel() == channels,
+                       "batch_norm: training needs more than 1 value per channel, got x of shape ",
+                       x.shape(),
+                       ". Use a larger batch (drop_last for a short last one), call "
+                       "eval(), or use LayerNorm.");
   if (running_mean.defined()) detail::check_in_place("batch_norm", running_mean);
   if (running_var.defined()) detail::check_in_place("batch_norm", running_var);
 }
@@ -263,8 +239,7 @@ Tensor batch_norm(const Tensor& x, Tensor running_mean, Tensor running_var, cons
   Tensor y = empty(x.shape(), {.dtype = x.dtype()});
   PerChannel mean = numbers(training ? Tensor() : running_mean, channels, 0);
   PerChannel rstd = numbers(training ? Tensor() : running_var, channels, 0);
-  detail::dispatch_floating(x.dtype(), [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch_floating(x.dtype(), [&]<class T>(T) {
     if (training && x.numel() > 0) {  // an empty batch has no statistics
       use_batch<T>(x, options.momentum, mean, rstd, running_mean, running_var);
     }
@@ -302,8 +277,7 @@ Tensor batch_norm(const Tensor& x, Tensor running_mean, Tensor running_var, cons
         const PerChannel zero(mean.size());
         PerChannel sum_g = zero, sum_g_xhat = zero, x_scale = zero, offset = zero;
         PerChannel scale = numbers(weight, channels, 1);
-        detail::dispatch_floating(g.dtype(), [&](auto t) {
-          using T = decltype(t);
+        detail::dispatch_floating(g.dtype(), [&]<class T>(T) {
           const kernels::Channels<T> in = in_channels<T>(x, g);
           if (training || needs[1] || needs[2]) {
             kernels::Norm<T>::channel_sums(in, mean.data(), sum_g.data(), sum_g_xhat.data());

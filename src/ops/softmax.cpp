@@ -6,11 +6,9 @@
 
 namespace xgrad {
 
-namespace {
-
 /// What the kernel makes of x, and of the gradient g where it takes one, along dim; unrecorded.
 template <class Kernel>
-Tensor along(const Tensor& x, const Tensor& g, int dim, Kernel kernel) {
+static Tensor along(const Tensor& x, const Tensor& g, int dim, Kernel kernel) {
   const NoGrad no_grad;
   if (dim < x.dim() - 1) {
     const Tensor turned_g = g.defined() ? transpose(g, dim, -1) : g;
@@ -20,8 +18,7 @@ Tensor along(const Tensor& x, const Tensor& g, int dim, Kernel kernel) {
   Tensor out = empty(x.shape(), {.dtype = x.dtype()});
   if (out.numel() == 0) return out;
   const std::int64_t cols = x.dim() == 0 ? 1 : x.shape().back();
-  detail::dispatch_floating(x.dtype(), [&](auto t) {
-    using T = decltype(t);
+  detail::dispatch_floating(x.dtype(), [&]<class T>(T) {
     kernel(kernels::Softmax<T>{.rows = x.numel() / cols,
                                .cols = cols,
                                .x = x.data<T>().data(),
@@ -30,8 +27,6 @@ Tensor along(const Tensor& x, const Tensor& g, int dim, Kernel kernel) {
   });
   return out;
 }
-
-}  // namespace
 
 Tensor softmax(const Tensor& x, std::int64_t dim) {
   const int d = detail::wrap_dim("softmax", dim, x.shape().dim());

@@ -2,24 +2,21 @@
 
 #include <cmath>
 
+#include "detail/message.hpp"
 #include "optim/check.hpp"
 #include "xgrad/autograd.hpp"
 #include "xgrad/ops.hpp"
 
 namespace xgrad::optim {
 
-namespace {
-
-std::vector<Tensor> gradients(const char* op, const std::vector<Tensor>& parameters) {
+static std::vector<Tensor> gradients(const char* op, const std::vector<Tensor>& parameters) {
   std::vector<Tensor> grads;
   for (const Tensor& param : parameters) {
-    if (!param.defined()) throw Error(std::string(op) + ": a parameter is undefined");
+    if (!param.defined()) throw Error(message(op, ": a parameter is undefined"));
     if (param.has_grad() && param.numel() > 0) grads.push_back(param.grad());
   }
   return grads;
 }
-
-}  // namespace
 
 double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm,
                        ClipGradNormOptions options) {
@@ -34,8 +31,7 @@ double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm,
   const double total = norm(stack(norms), {.p = options.norm_type}).item<double>();
   if (!std::isfinite(total)) {
     if (!options.error_if_nonfinite) return total;
-    throw Error(std::string(op) + ": the norm of the gradients is " + xgrad::detail::number(total) +
-                "; they are unchanged");
+    throw Error(message(op, ": the norm of the gradients is ", total, "; they are unchanged"));
   }
   const double factor = max_norm / (total + 1e-6);
   for (Tensor& g : grads) {

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "detail/message.hpp"
 #include "optim/check.hpp"
 
 /// Schedules that are a formula.
@@ -12,26 +13,22 @@ using detail::require;
 
 // ---- checks -------------------------------------------------------------------------------------
 
-namespace {
+static double real(std::int64_t n) { return static_cast<double>(n); }
 
-double real(std::int64_t n) { return static_cast<double>(n); }
-
-void at_least_1(const char* op, const char* what, std::int64_t n) {
+static void at_least_1(const char* op, const char* what, std::int64_t n) {
   require(n >= 1, op, what, "at least 1", real(n));
 }
-void not_negative(const char* op, const char* what, double v) {
+static void not_negative(const char* op, const char* what, double v) {
   require(v >= 0 && std::isfinite(v), op, what, "finite and at least 0", v);
 }
-void in_0_1(const char* op, const char* what, double v, bool with_0) {
+static void in_0_1(const char* op, const char* what, double v, bool with_0) {
   require((v > 0 || (with_0 && v == 0)) && v <= 1, op, what, with_0 ? "in [0, 1]" : "in (0, 1]", v);
 }
-
-}  // namespace
 
 void detail::require(bool holds, const std::string& op, const std::string& what, const char* range,
                      double value) {
   if (holds) return;
-  throw Error(op + ": " + what + " must be " + range + ", got " + xgrad::detail::number(value));
+  throw Error(message(op, ": ", what, " must be ", range, ", got ", value));
 }
 
 void detail::check_rising(const char* op, const std::vector<std::int64_t>& milestones,
@@ -46,17 +43,16 @@ void detail::check_rising(const char* op, const std::vector<std::int64_t>& miles
 void detail::check_choice(const char* op, const char* what, const std::string& value,
                           const char* one, const char* other) {
   if (value == one || value == other) return;
-  throw Error(std::string(op) + ": " + what + " must be \"" + one + "\" or \"" + other +
-              "\", got \"" + value + "\"");
+  throw Error(
+      message(op, ": ", what, " must be \"", one, "\" or \"", other, "\", got \"", value, "\""));
 }
 
 void detail::check_per_group(const char* op, const char* what, const PerGroup& numbers,
                              const Optimizer& optimizer, double below) {
   const std::size_t n = numbers.values.size();
-  if (n != 1 && n != optimizer.group_count()) {
-    throw Error(std::string(op) + ": " + what + " needs one number, or one for each of " +
-                std::to_string(optimizer.group_count()) + " groups, got " + std::to_string(n));
-  }
+  throw_if<Error>(n != 1 && n != optimizer.group_count(), op, ": ", what,
+                  " needs one number, or one for each of ", optimizer.group_count(),
+                  " groups, got ", n);
   for (double v : numbers.values) {
     require(v >= 0 && v < below, op, what,
             below == 1 ? "at least 0 and below 1" : "finite and at least 0", v);
@@ -124,14 +120,10 @@ double PolynomialLROptions::rate(const ScheduleAt& at) const {
 
 // ---- cosines ------------------------------------------------------------------------------------
 
-namespace {
-
 /// 2 at the beginning of a period, 0 at its end.
-double height(double epoch, double period) {
+static double height(double epoch, double period) {
   return 1 + std::cos(std::numbers::pi * epoch / period);
 }
-
-}  // namespace
 
 void CosineAnnealingLROptions::check(const Optimizer&) const {
   at_least_1("CosineAnnealingLR", "T_max", T_max);
@@ -182,9 +174,8 @@ void OneCycleLROptions::check(const Optimizer& optimizer) const {
   if (!cycle_momentum) return;
   detail::check_per_group(op, "base_momentum", base_momentum, optimizer, 1);
   detail::check_per_group(op, "max_momentum", max_momentum, optimizer, 1);
-  if (!optimizer.momentum()) {
-    throw Error("OneCycleLR: the optimizer has no momentum to cycle; set cycle_momentum = false");
-  }
+  throw_if<Error>(!optimizer.momentum(),
+                  "OneCycleLR: the optimizer has no momentum to cycle; set cycle_momentum = false");
 }
 
 /// From start to peak, with three phases back to start, and on to the end.

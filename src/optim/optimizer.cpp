@@ -3,19 +3,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "detail/message.hpp"
 #include "optim/check.hpp"
 #include "xgrad/autograd.hpp"
 #include "xgrad/ops.hpp"
 
 namespace xgrad::optim {
 
-namespace {
-
-std::string described(std::size_t index, const Tensor& param) {
+static std::string described(std::size_t index, const Tensor& param) {
   return "parameter " + std::to_string(index) + " of shape " + param.shape().str();
 }
-
-}  // namespace
 
 Optimizer::~Optimizer() = default;
 Optimizer::Optimizer(const char* name, std::vector<const char*> state_names)
@@ -24,9 +21,8 @@ Optimizer::Optimizer(const char* name, std::vector<const char*> state_names)
 void Optimizer::add_group(const std::vector<Tensor>& params, double lr,
                           std::optional<double> momentum) {
   const std::string op = name_;
-  if (params.empty()) {
-    throw Error(op + ": the list of parameters is empty. Were the layers registered before?");
-  }
+  throw_if<Error>(params.empty(), op,
+                  ": the list of parameters is empty. Were the layers registered before?");
   std::vector<const Tensor*> known;
   for (const Group& group : groups_) {
     for (const Slot& slot : group.slots) known.push_back(&slot.param);
@@ -34,16 +30,16 @@ void Optimizer::add_group(const std::vector<Tensor>& params, double lr,
   Group group{.slots = {}, .lr = lr, .momentum = momentum};
   for (const Tensor& param : params) {
     if (!param.defined()) {
-      throw Error(op + ": parameter " + std::to_string(known.size()) + " is undefined");
+      throw Error(message(op, ": parameter ", known.size(), " is undefined"));
     }
     if (!param.is_leaf()) {
-      throw Error(op + ": " + described(known.size(), param) + " was made by " + param.grad_fn() +
-                  "; only leaves can be optimized");
+      throw Error(message(op, ": ", described(known.size(), param), " was made by ",
+                          param.grad_fn(), "; only leaves can be optimized"));
     }
     for (std::size_t i = 0; i < known.size(); ++i) {
       if (!known[i]->is(param)) continue;
-      throw Error(op + ": " + described(known.size(), param) + " is parameter " +
-                  std::to_string(i) + " again and would be stepped twice. List it once.");
+      throw Error(message(op, ": ", described(known.size(), param), " is parameter ", i,
+                          " again and would be stepped twice. List it once."));
     }
     known.push_back(&param);
     group.slots.push_back({.param = param, .state = std::vector<Tensor>(state_names_.size())});
@@ -54,12 +50,9 @@ void Optimizer::add_group(const std::vector<Tensor>& params, double lr,
 double Optimizer::setting(const char* name, std::optional<double> own,
                           std::optional<double> fallback, std::optional<double> below) const {
   if (!own) own = fallback;
-  if (!own) {
-    throw Error(std::string(name_) + ": " + name +
-                " is required, in the options or in every group");
-  }
+  throw_if<Error>(!own, name_, ": ", name, " is required, in the options or in every group");
   const std::string range =
-      below ? "at least 0 and below " + xgrad::detail::number(*below) : "finite and at least 0";
+      below ? message("at least 0 and below ", *below) : "finite and at least 0";
   detail::require(*own >= 0 && *own < below.value_or(INFINITY), name_, name, range.c_str(), *own);
   return *own;
 }
@@ -70,9 +63,9 @@ void Optimizer::step() {
     for (const Slot& slot : group.slots) {
       for (const Tensor& state : slot.state) {
         if (!state.defined() || state.dtype() == slot.param.dtype()) continue;
-        throw DTypeError(std::string(name_) + ": a parameter of shape " + slot.param.shape().str() +
-                         " is " + xgrad::name(slot.param.dtype()) + " now, its state " +
-                         xgrad::name(state.dtype()) + ". Make a new optimizer after Module::to.");
+        throw DTypeError(message(name_, ": a parameter of shape ", slot.param.shape(), " is ",
+                                 slot.param.dtype(), " now, its state ", state.dtype(),
+                                 ". Make a new optimizer after Module::to."));
       }
     }
   }
@@ -100,10 +93,8 @@ void Optimizer::zero_grad(bool set_to_none) {
 }
 
 const Optimizer::Group& Optimizer::group(std::size_t index) const {
-  if (index >= groups_.size()) {
-    throw IndexError(std::string(name_) + ": no group " + std::to_string(index) + " among " +
-                     std::to_string(groups_.size()));
-  }
+  throw_if<IndexError>(index >= groups_.size(), name_, ": no group ", index, " among ",
+                       groups_.size());
   return groups_[index];
 }
 
@@ -162,16 +153,15 @@ void Optimizer::load_state_dict(const StateDict& dict) {
     const bool is_step = key.ends_with(".step");
     if (is_step) stepped = at != dict.end();
     if (at == dict.end()) {
-      if (key.ends_with(".lr")) throw Error(op + key + " is missing");
+      throw_if<Error>(key.ends_with(".lr"), op, key, " is missing");
       value = {};
       return;
     }
     const Tensor& found = at->second;
-    if (found.dtype() != like.dtype() || found.shape() != like.shape()) {
-      throw Error(op + key + " is " + name(found.dtype()) + " " + found.shape().str() +
-                  ", expected " + name(like.dtype()) + " " + like.shape().str());
-    }
-    if (key.starts_with("state.") && !stepped) throw Error(op + key + " comes without its step");
+    throw_if<Error>(found.dtype() != like.dtype() || found.shape() != like.shape(), op, key, " is ",
+                    found.dtype(), " ", found.shape(), ", expected ", like.dtype(), " ",
+                    like.shape());
+    throw_if<Error>(key.starts_with("state.") && !stepped, op, key, " comes without its step");
     if (is_step || key.ends_with("lr")) {
       const double number = found.item<double>();
       detail::require(number >= (is_step ? 1 : 0) && std::isfinite(number), call, key,
@@ -182,8 +172,8 @@ void Optimizer::load_state_dict(const StateDict& dict) {
   });
   const auto stray = std::find(used.begin(), used.end(), false);
   if (stray != used.end()) {
-    throw Error(op + "no parameter for " +
-                dict[static_cast<std::size_t>(stray - used.begin())].first);
+    throw Error(message(op, "no parameter for ",
+                        dict[static_cast<std::size_t>(stray - used.begin())].first));
   }
   groups_ = std::move(groups);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "detail/message.hpp"
 #include "optim/check.hpp"
 
 /// What all schedules share, and those that are more than a formula.
@@ -81,13 +82,12 @@ void LRScheduler::load(const StateDict& dict, const std::string& prefix, bool ch
       const std::vector<double> numbers = value.to_vector<double>();
       for (double v : numbers) {
         require(v >= least && (least < 0 || std::isfinite(v)), "load_state_dict", name,
-                ("at least " + xgrad::detail::number(least)).c_str(), v);
+                message("at least ", least).c_str(), v);
       }
       return numbers;
     }
-    throw Error("load_state_dict: no " + prefix + key + " of " + xgrad::name(dtype) + " " +
-                shape.str() + " for a schedule of " + std::to_string(optimizer_.group_count()) +
-                " groups");
+    throw Error(message("load_state_dict: no ", prefix, key, " of ", dtype, " ", shape,
+                        " for a schedule of ", optimizer_.group_count(), " groups"));
   };
   const Shape groups(optimizer_.group_count());
   const double epoch = values("last_epoch", int64, {}, prefix.empty() ? 0 : -1)[0];
@@ -109,20 +109,16 @@ void LRScheduler::load(const StateDict& dict, const std::string& prefix, bool ch
 
 // ---- LambdaLR -----------------------------------------------------------------------------------
 
-LambdaLR::~LambdaLR() = default;
 void LambdaLR::check_and_step() {
-  if (factors_.size() != 1 && factors_.size() != optimizer_.group_count()) {
-    throw Error("LambdaLR: " + std::to_string(factors_.size()) + " functions for " +
-                std::to_string(optimizer_.group_count()) +
-                " parameter groups. Give one for all, or one for each.");
-  }
+  throw_if<Error>(factors_.size() != 1 && factors_.size() != optimizer_.group_count(),
+                  "LambdaLR: ", factors_.size(), " functions for ", optimizer_.group_count(),
+                  " parameter groups. Give one for all, or one for each.");
   step();
 }
 
 double LambdaLR::rate(const ScheduleAt& at) const {
   if (factors_.size() > 1 && at.group >= factors_.size()) return at.lr;  // it joined later
-  const double factor =
-      factors_[factors_.size() == 1 ? 0 : at.group]->at(static_cast<int>(at.epoch));
+  const double factor = factors_[factors_.size() == 1 ? 0 : at.group](static_cast<int>(at.epoch));
   require(factor >= 0, "LambdaLR", "the factor at epoch " + std::to_string(at.epoch), "at least 0",
           factor);
   return at.base_lr * factor;
@@ -133,15 +129,13 @@ double LambdaLR::rate(const ScheduleAt& at) const {
 SequentialLR::SequentialLR(Optimizer& optimizer, SequentialLROptions options)
     : LRScheduler(optimizer), milestones_(std::move(options.milestones)) {
   parts_ = std::move(options.schedulers);
-  if (parts_.empty() || parts_.size() != milestones_.size() + 1) {
-    throw Error("SequentialLR: " + std::to_string(parts_.size()) +
-                " schedulers need one milestone fewer, got " + std::to_string(milestones_.size()));
-  }
+  throw_if<Error>(parts_.empty() || parts_.size() != milestones_.size() + 1,
+                  "SequentialLR: ", parts_.size(), " schedulers need one milestone fewer, got ",
+                  milestones_.size());
   detail::check_rising("SequentialLR", milestones_, 1);
   for (const LRScheduler* part : parts_) {
-    if (!part || &part->optimizer_ != &optimizer) {
-      throw Error("SequentialLR: every scheduler must be of the same optimizer");
-    }
+    throw_if<Error>(!part || &part->optimizer_ != &optimizer,
+                    "SequentialLR: every scheduler must be of the same optimizer");
   }
   for (LRScheduler* part : parts_) part->last_epoch_ = -1;
   step();
@@ -187,7 +181,7 @@ void ReduceLROnPlateau::step(double metric) {
 
 void ReduceLROnPlateau::advance(std::int64_t epoch) {
   if (epoch == 0) return;
-  if (!metric_) throw Error("ReduceLROnPlateau: step needs the metric: step(loss)");
+  throw_if<Error>(!metric_, "ReduceLROnPlateau: step needs the metric: step(loss)");
   const bool relative = options_.threshold_mode == "rel";
   const double sign = options_.mode == "max" ? 1 : -1;
   const double bar =

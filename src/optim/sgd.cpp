@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "detail/message.hpp"
 #include "optim/check.hpp"
 #include "optim/update.hpp"
 
@@ -24,9 +25,8 @@ void SGD::add_param_group(const SGDGroup& group) {
       .nesterov = group.nesterov.value_or(defaults_.nesterov),
       .maximize = group.maximize.value_or(defaults_.maximize)};
   detail::require(std::isfinite(own.dampening), "SGD", "dampening", "finite", own.dampening);
-  if (own.nesterov && (own.momentum == 0 || own.dampening != 0)) {
-    throw Error("SGD: nesterov needs a momentum above 0 and a dampening of 0");
-  }
+  throw_if<Error>(own.nesterov && (own.momentum == 0 || own.dampening != 0),
+                  "SGD: nesterov needs a momentum above 0 and a dampening of 0");
   add_group(group.params, *own.lr, own.momentum);
   options_.push_back(own);
 }

@@ -195,25 +195,14 @@ class LambdaLR final : public LRScheduler {
   requires(sizeof...(F) > 0 && (std::is_invocable_r_v<double, F&, int> &&
                                 ...)) explicit LambdaLR(Optimizer& optimizer, F... f)
       : LRScheduler(optimizer) {
-    (factors_.push_back(std::make_unique<FactorOf<F>>(std::move(f))), ...);
+    (factors_.push_back(std::move(f)), ...);
     check_and_step();
   }
-  ~LambdaLR() override;
 
  private:
-  struct Factor {  // instead of std::function, whose header every user's file would pay for
-    virtual ~Factor() = default;
-    virtual double at(int epoch) = 0;
-  };
-  template <class F>
-  struct FactorOf final : Factor {
-    F f;
-    explicit FactorOf(F fn) : f(std::move(fn)) {}
-    double at(int epoch) override { return static_cast<double>(f(epoch)); }
-  };
   void check_and_step();
   double rate(const ScheduleAt& at) const override;
-  std::vector<std::unique_ptr<Factor>> factors_;
+  std::vector<xgrad::detail::Function<double(int epoch)>> factors_;
 };
 
 struct SequentialLROptions {
