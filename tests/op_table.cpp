@@ -144,7 +144,7 @@ std::vector<Row> elementwise_rows() {
 }
 
 std::vector<Row> reduction_rows() {
-  const std::vector<std::vector<xg::Shape>> any = {{{}}, {{1}}, {{5}}, {{2, 3, 4}}};
+  const std::vector<std::vector<xg::Shape>> any_shape = {{{}}, {{1}}, {{5}}, {{2, 3, 4}}};
   const std::vector<std::vector<xg::Shape>> any_or_none = {
       {{}}, {{1}}, {{0}}, {{2, 0}}, {{2, 3, 4}}};
   const std::vector<std::vector<xg::Shape>> some = {{{2}}, {{5}}, {{2, 3, 4}}};
@@ -163,26 +163,26 @@ std::vector<Row> reduction_rows() {
           "sum (by name)", "SumBackward1",
           [](T in) { return sum(in[0], {.dim = 0, .keepdim = true}); }, matrices_or_none),
       reduction(
-          "mean", "MeanBackward0", [](T in) { return mean(in[0]); }, any),
+          "mean", "MeanBackward0", [](T in) { return mean(in[0]); }, any_shape),
       reduction("mean (dim)", "MeanBackward1", [](T in) { return mean(in[0], -1, true); }),
       reduction("mean (dims)", "MeanBackward1",
                 [](T in) {
                   return mean(in[0], {0, 1});
                 }),
       reduction(
-          "amax", "AmaxBackward0", [](T in) { return amax(in[0]); }, any),
+          "amax", "AmaxBackward0", [](T in) { return amax(in[0]); }, any_shape),
       reduction("amax (dim)", "AmaxBackward0", [](T in) { return amax(in[0], 0); }),
       reduction("amax (dims)", "AmaxBackward0",
                 [](T in) {
                   return amax(in[0], {-2, -1}, true);
                 }),
       reduction(
-          "amin", "AminBackward0", [](T in) { return amin(in[0]); }, any),
+          "amin", "AminBackward0", [](T in) { return amin(in[0]); }, any_shape),
       reduction("amin (dim)", "AminBackward0", [](T in) { return amin(in[0], 1, true); }),
       reduction(
           "var", "VarBackward0", [](T in) { return var(in[0]); }, some),
       reduction(
-          "var (biased)", "VarBackward0", [](T in) { return var(in[0], false); }, any),
+          "var (biased)", "VarBackward0", [](T in) { return var(in[0], false); }, any_shape),
       reduction("var (dim)", "VarBackward0",
                 [](T in) { return var(in[0], {.dim = 1, .keepdim = true}); },
                 {{{1, 2}}, {{2, 3, 4}}}),
@@ -196,28 +196,34 @@ std::vector<Row> reduction_rows() {
                 [](T in) { return xg::std(in[0], {.dim = 0, .unbiased = false}); },
                 {{{2, 1}}, {{3, 2, 4}}}),
       reduction(
-          "norm", "NormBackward1", [](T in) { return norm(in[0]); }, any),
+          "norm", "NormBackward1", [](T in) { return norm(in[0]); }, any_shape),
       reduction("norm (dim)", "NormBackward1",
                 [](T in) { return norm(in[0], {.dim = 1, .keepdim = true}); }),
       reduction("norm (1)", "NormBackward1", [](T in) { return norm(in[0], {.p = 1, .dim = 0}); }),
       reduction(
-          "norm (3)", "NormBackward1", [](T in) { return norm(in[0], {.p = 3}); }, any),
+          "norm (3)", "NormBackward1", [](T in) { return norm(in[0], {.p = 3}); }, any_shape),
       reduction("norm (inf)", "NormBackward1",
                 [](T in) {
                   return norm(in[0], {.p = INFINITY, .dim = {0, 1}});
                 }),
       reduction(
-          "max", "MaxBackward1", [](T in) { return max(in[0]); }, any),
+          "max", "MaxBackward1", [](T in) { return max(in[0]); }, any_shape),
       reduction(
-          "min", "MinBackward1", [](T in) { return min(in[0]); }, any),
+          "min", "MinBackward1", [](T in) { return min(in[0]); }, any_shape),
       reduction("max (dim)", "MaxBackward0", [](T in) { return max(in[0], 1).values; }),
       reduction("min (dim)", "MinBackward0", [](T in) { return min(in[0], 0, true).values; }),
       reduction("max (indices)", nullptr, [](T in) { return max(in[0], 1).indices; }),
       reduction(
-          "argmax", nullptr, [](T in) { return argmax(in[0]); }, any),
+          "argmax", nullptr, [](T in) { return argmax(in[0]); }, any_shape),
+      reduction(
+          "any", nullptr, [](T in) { return any(in[0] > 1.5); }, any_shape),
+      reduction("any (dim)", nullptr, [](T in) { return any(in[0] > 1.5, -1, true); }),
+      reduction(
+          "all", nullptr, [](T in) { return all(in[0] < 1.5); }, any_shape),
+      reduction("all (dim)", nullptr, [](T in) { return all(in[0] < 1.5, 0); }),
       reduction("argmax (dim)", nullptr, [](T in) { return argmax(in[0], -1, true); }),
       reduction(
-          "argmin", nullptr, [](T in) { return argmin(in[0]); }, any),
+          "argmin", nullptr, [](T in) { return argmin(in[0]); }, any_shape),
       reduction(
           "prod", "ProdBackward0", [](T in) { return prod(in[0]); }, any_or_none),
       reduction(

@@ -93,6 +93,13 @@ TEST(Print, StateDictIsAListOfPairs) {
             "('num_batches_tracked', tensor(0))]");
 }
 
+TEST(Print, ParametersSayThatTheyAre) {
+  xg::nn::LayerNorm norm(2);
+  EXPECT_EQ(text(norm.weight), "Parameter containing:\ntensor([1., 1.], requires_grad=True)");
+  EXPECT_EQ(text(norm.weight * 1), "tensor([1., 1.], grad_fn=<MulBackward0>)");
+  EXPECT_EQ(text(norm.weight.detach()), "tensor([1., 1.])");
+}
+
 TEST(Print, BoolIsPythons) {
   EXPECT_EQ(xg::to_string(true), "True");
   EXPECT_EQ(xg::to_string(1 > 2), "False");

@@ -508,3 +508,27 @@ TEST(Cases, A10_TheGradientOfAnExtremeSumsToOne) {
   const Tensor y = variable({-2, 2, 1});
   expect_values(slope(norm(y, {.p = inf}), y), {-0.5, 0.5, 0});
 }
+
+// A number alone must not become the flag: var(-1) over all elements would be wrong without a word.
+TEST(Var, ANumberIsADimensionAndABoolIsUnbiased) {
+  const xg::Tensor x = xg::tensor({{1.0, 2.0, 3.0}, {10.0, 20.0, 30.0}});
+  expect_values(x.var(-1), {1, 100});
+  expect_values(x.var(0, false), {20.25, 81, 182.25});
+  expect_values(xg::var(x, -1, true, true), {1, 100});
+  EXPECT_EQ(xg::var(x, -1, true, true).shape(), xg::Shape({2, 1}));
+  expect_values(x.std(0, false), {4.5, 9, 13.5});
+  expect_values(xg::std(x[0], false).square(), {2.0 / 3}, 1e-6);
+  expect_values(x[0].var(), {1});
+}
+
+TEST(AnyAll, AreAboutNotZero) {
+  const xg::Tensor x = xg::tensor({{0.0, 2.0}, {1.0, NAN}, {0.0, 0.0}});
+  EXPECT_TRUE(x.any());
+  EXPECT_FALSE(x.all());
+  EXPECT_EQ(x.any(-1).dtype(), xg::bool_);
+  expect_values(x.any(-1).to(xg::float32), {1, 1, 0});
+  expect_values(x.all(1).to(xg::float32), {0, 1, 0});
+  EXPECT_EQ(x.all(1, true).shape(), xg::Shape({3, 1}));
+  EXPECT_FALSE(xg::zeros({0}).any());
+  EXPECT_TRUE(xg::zeros({0}).all());
+}

@@ -10,8 +10,7 @@ int main() {
   xg::nn::LayerNorm norm(3);
   const xg::Tensor x = xg::tensor({{1.0, 2.0, 3.0}, {10.0, 20.0, 30.0}});
   // The second row is the first times ten.
-  std::cout << "times ten: " << xg::to_string(xg::equal(x.select(0, 0) * 10, x.select(0, 1)))
-            << "\n";
+  std::cout << "times ten: " << xg::to_string(xg::equal(x[0] * 10, x[1])) << "\n";
   const xg::Tensor out = norm(x);
   std::cout << out.tolist().round(4) << "\n";
 
@@ -19,7 +18,7 @@ int main() {
   // small. In float64, so that rounding has no part in it:
   norm.to(xg::float64);
   const xg::Tensor exact = norm(x.to(xg::float64));
-  const double gap = (exact.select(0, 0) - exact.select(0, 1)).abs().max().item<double>();
+  const double gap = (exact[0] - exact[1]).abs().max().item<double>();
   std::printf("the rows differ by %.1e before rounding to four decimals\n\n", gap);
   norm.to(xg::float32);
 
@@ -29,8 +28,8 @@ int main() {
   for (int i = 0; i < 1000; ++i) {
     const xg::Tensor others = xg::randn({31, 3}) * 100;
     const xg::Tensor batch = xg::cat({xg::tensor({{1.0, 2.0, 3.0}}), others});
-    same = same && xg::equal(norm(batch).select(0, 0), out.select(0, 0));
-    same = same && batch.select(0, 0).mean().item<float>() == 2.0f;
+    same = same && xg::equal(norm(batch)[0], out[0]);
+    same = same && batch[0].mean().item<float>() == 2.0f;
   }
   std::cout << "Same whatever the other rows hold: " << xg::to_string(same) << "\n";
 

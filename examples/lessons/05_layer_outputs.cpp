@@ -18,7 +18,7 @@ int main() {
   std::cout << batch.shape() << " -> " << out.shape() << "\n";
   // One row of outputs for each input, in order.
   for (int i = 0; i < 2; ++i) {
-    const bool own = xg::allclose(layer(batch.select(0, i)), out.select(0, i));
+    const bool own = xg::allclose(layer(batch[i]), out[i]);
     std::cout << "row " << i << " comes from input " << i << ": " << xg::to_string(own) << "\n";
   }
   std::cout << "\n";

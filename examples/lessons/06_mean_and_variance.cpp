@@ -25,9 +25,8 @@ int main() {
 
   // Each row has its own: the first number belongs to the first input, the second to the second.
   for (int i = 0; i < 2; ++i) {
-    std::cout << "row " << i << ": mean " << out.select(0, i).mean().tolist().fixed(4)
-              << ", variance " << out.select(0, i).var({.unbiased = false}).tolist().fixed(4)
-              << "\n";
+    std::cout << "row " << i << ": mean " << out[i].mean().tolist().fixed(4) << ", variance "
+              << out[i].var({.unbiased = false}).tolist().fixed(4) << "\n";
   }
   std::cout << "\n";
 

@@ -44,8 +44,8 @@ int main() {
   norm.eval();
   const xg::Tensor eval_out = norm(batch);
   const xg::Tensor by_running = (batch - norm.running_mean) / xg::sqrt(norm.running_var + 1e-5);
-  std::cout << "\ntrain mode, first row: " << train_out.select(0, 0).tolist().fixed(4) << "\n";
-  std::cout << "eval mode, first row:  " << eval_out.select(0, 0).tolist().fixed(4) << "\n";
+  std::cout << "\ntrain mode, first row: " << train_out[0].tolist().fixed(4) << "\n";
+  std::cout << "eval mode, first row:  " << eval_out[0].tolist().fixed(4) << "\n";
   std::cout << "eval is (x - running_mean) / sqrt(running_var + eps): "
             << xg::to_string(xg::allclose(eval_out, by_running)) << "\n";
   std::cout << "one row alone in eval: " << norm(batch.narrow(0, 0, 1)).tolist().fixed(4) << "\n\n";

@@ -126,7 +126,7 @@ void draw_rows_and_columns(const std::string& folder) {
     picture.matrix(left, 60, x, 0, 0, "none");
   }
   for (int i = 0; i < 2; ++i) {
-    const xg::Tensor one = x.select(0, i);
+    const xg::Tensor one = x[i];
     picture.text(242, 80 + i * row,
                  "mean " + fixed(one.mean().item<double>(), 0) + ", std " +
                      fixed(one.std(false).item<double>(), 2),

@@ -159,12 +159,29 @@ struct VarOptions {
   bool unbiased = true;  ///< divide by n - 1 (Bessel), else by n
   bool keepdim = false;
 };
-/// Mean squared distance from the mean, computed in two passes.
-Tensor var(const Tensor& x, bool unbiased = true);
+/// Mean squared distance from the mean, computed in two passes. A bool alone is `unbiased`, as in
+/// PyTorch, and a number a dimension.
 Tensor var(const Tensor& x, VarOptions options);
+Tensor var(const Tensor& x, std::int64_t dim, bool unbiased = true, bool keepdim = false);
 /// sqrt(var); gradient 0 where it is 0.
-Tensor std(const Tensor& x, bool unbiased = true);
 Tensor std(const Tensor& x, VarOptions options);
+Tensor std(const Tensor& x, std::int64_t dim, bool unbiased = true, bool keepdim = false);
+template <std::same_as<bool> B = bool>
+Tensor var(const Tensor& x, B unbiased = true) {
+  return var(x, VarOptions{.unbiased = unbiased});
+}
+template <std::same_as<bool> B = bool>
+Tensor std(const Tensor& x, B unbiased = true) {
+  return std(x, VarOptions{.unbiased = unbiased});
+}
+template <std::same_as<bool> B>
+Tensor Tensor::var(B unbiased) const {
+  return xgrad::var(*this, unbiased);
+}
+template <std::same_as<bool> B>
+Tensor Tensor::std(B unbiased) const {
+  return xgrad::std(*this, unbiased);
+}
 
 struct NormOptions {
   detail::ByName only_by_name = detail::ByName();
@@ -192,6 +209,11 @@ Tensor argmax(const Tensor& x);
 Tensor argmax(const Tensor& x, std::int64_t dim, bool keepdim = false);
 Tensor argmin(const Tensor& x);
 Tensor argmin(const Tensor& x, std::int64_t dim, bool keepdim = false);
+/// Whether any element, or all, are not 0 (of none: no, yes); bool, no gradient.
+Tensor any(const Tensor& x);
+Tensor any(const Tensor& x, std::int64_t dim, bool keepdim = false);
+Tensor all(const Tensor& x);
+Tensor all(const Tensor& x, std::int64_t dim, bool keepdim = false);
 /// Product over all or one dimension; right where elements are 0.
 Tensor prod(const Tensor& x);
 Tensor prod(const Tensor& x, std::int64_t dim, bool keepdim = false);

@@ -34,6 +34,7 @@ struct TensorImpl : RefCounted {
   std::int64_t offset = 0;  // in elements
   Ref<Storage> storage;
   Ref<Node> node;  // null: no gradient; a leaf node: a leaf; otherwise the op that made it
+  bool is_parameter = false;  // of a module
 
   TensorImpl() noexcept;
   ~TensorImpl();
@@ -125,6 +126,8 @@ class Tensor {
   /// of the tensor.
   void set_grad(const Tensor& grad) const;
   bool has_grad() const;
+  /// A module's parameter: prints as PyTorch's `Parameter containing:`.
+  bool is_parameter() const { return impl().is_parameter; }
   /// Keeps the gradient of a tensor that an operation made.
   void retain_grad() const;
   /// Derivative of this scalar by every leaf below it, added to their `grad()`.
@@ -204,16 +207,24 @@ class Tensor {
   Tensor amin(std::initializer_list<std::int64_t> dims, bool keepdim = false) const;
   Tensor amin(ReduceOptions options) const;
   /// Unbiased (divides by n - 1) unless told otherwise, as in PyTorch.
-  Tensor var(bool unbiased = true) const;
   Tensor var(struct VarOptions options) const;
-  Tensor std(bool unbiased = true) const;
+  Tensor var(std::int64_t dim, bool unbiased = true, bool keepdim = false) const;
+  template <std::same_as<bool> B = bool>  // no number: that would be a dimension
+  Tensor var(B unbiased = true) const;
   Tensor std(struct VarOptions options) const;
+  Tensor std(std::int64_t dim, bool unbiased = true, bool keepdim = false) const;
+  template <std::same_as<bool> B = bool>
+  Tensor std(B unbiased = true) const;
   Tensor norm() const;
   Tensor norm(struct NormOptions options) const;
   Tensor max() const;
   Tensor min() const;
   struct ValuesAndIndices max(std::int64_t dim, bool keepdim = false) const;
   struct ValuesAndIndices min(std::int64_t dim, bool keepdim = false) const;
+  Tensor any() const;
+  Tensor any(std::int64_t dim, bool keepdim = false) const;
+  Tensor all() const;
+  Tensor all(std::int64_t dim, bool keepdim = false) const;
   Tensor argmax() const;
   Tensor argmax(std::int64_t dim, bool keepdim = false) const;
   Tensor argmin() const;
@@ -235,6 +246,8 @@ class Tensor {
   Tensor repeat(Shape repeats) const;
   Tensor flip(Dims dims) const;
   Tensor select(std::int64_t dim, std::int64_t index) const;
+  /// `x[1]`: select(0, 1). More of Python's indexing: `index`.
+  Tensor operator[](std::int64_t index) const { return select(0, index); }
   Tensor narrow(std::int64_t dim, std::int64_t start, std::int64_t length) const;
   Tensor index(std::initializer_list<Index> index) const;
   Tensor index_select(std::int64_t dim, const Tensor& index) const;

@@ -93,7 +93,7 @@ static Tensor& kept(Tensors& list, std::string name, Tensor value) {
 
 Tensor& Module::register_parameter(std::string name, Tensor value) {
   check_name(name);
-  if (value.defined()) value.requires_grad_();
+  if (value.defined()) value.requires_grad_().impl().is_parameter = true;
   return kept(contents_->parameters, std::move(name), std::move(value));
 }
 

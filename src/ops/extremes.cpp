@@ -82,4 +82,13 @@ Tensor argmin(const Tensor& x, std::int64_t dim, bool keepdim) {
   return index_of("argmin", x, axes_of("argmin", x, dim), keepdim);
 }
 
+Tensor any(const Tensor& x) { return sum(x != 0) != 0; }
+Tensor any(const Tensor& x, std::int64_t dim, bool keepdim) {
+  return sum(x != 0, dim, keepdim) != 0;
+}
+Tensor all(const Tensor& x) { return sum(x == 0) == 0; }
+Tensor all(const Tensor& x, std::int64_t dim, bool keepdim) {
+  return sum(x == 0, dim, keepdim) == 0;
+}
+
 }  // namespace xgrad

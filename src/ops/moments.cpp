@@ -65,8 +65,12 @@ Tensor std(const Tensor& x, VarOptions options) {
       x);
 }
 
-Tensor var(const Tensor& x, bool unbiased) { return var(x, VarOptions{.unbiased = unbiased}); }
-Tensor std(const Tensor& x, bool unbiased) { return std(x, VarOptions{.unbiased = unbiased}); }
+Tensor var(const Tensor& x, std::int64_t dim, bool unbiased, bool keepdim) {
+  return var(x, {.dim = dim, .unbiased = unbiased, .keepdim = keepdim});
+}
+Tensor std(const Tensor& x, std::int64_t dim, bool unbiased, bool keepdim) {
+  return std(x, {.dim = dim, .unbiased = unbiased, .keepdim = keepdim});
+}
 
 // ---- norm ---------------------------------------------------------------------------------------
 

@@ -30,9 +30,13 @@ Tensor Tensor::clamp(std::optional<Scalar> min, std::optional<Scalar> max) const
 Tensor Tensor::masked_fill(const Tensor& mask, Scalar value) const {
   return xgrad::masked_fill(*this, mask, value);
 }
-Tensor Tensor::var(bool unbiased) const { return xgrad::var(*this, unbiased); }
+Tensor Tensor::var(std::int64_t dim, bool unbiased, bool keepdim) const {
+  return xgrad::var(*this, dim, unbiased, keepdim);
+}
 Tensor Tensor::var(VarOptions options) const { return xgrad::var(*this, options); }
-Tensor Tensor::std(bool unbiased) const { return xgrad::std(*this, unbiased); }
+Tensor Tensor::std(std::int64_t dim, bool unbiased, bool keepdim) const {
+  return xgrad::std(*this, dim, unbiased, keepdim);
+}
 Tensor Tensor::std(VarOptions options) const { return xgrad::std(*this, options); }
 Tensor Tensor::norm() const { return xgrad::norm(*this); }
 Tensor Tensor::norm(NormOptions options) const { return xgrad::norm(*this, options); }
@@ -44,6 +48,10 @@ ValuesAndIndices Tensor::max(std::int64_t dim, bool keepdim) const {
 ValuesAndIndices Tensor::min(std::int64_t dim, bool keepdim) const {
   return xgrad::min(*this, dim, keepdim);
 }
+Tensor Tensor::any() const { return xgrad::any(*this); }
+Tensor Tensor::any(std::int64_t dim, bool keepdim) const { return xgrad::any(*this, dim, keepdim); }
+Tensor Tensor::all() const { return xgrad::all(*this); }
+Tensor Tensor::all(std::int64_t dim, bool keepdim) const { return xgrad::all(*this, dim, keepdim); }
 Tensor Tensor::argmax() const { return xgrad::argmax(*this); }
 Tensor Tensor::argmax(std::int64_t dim, bool keepdim) const {
   return xgrad::argmax(*this, dim, keepdim);

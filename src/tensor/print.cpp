@@ -171,8 +171,8 @@ ScopedPrintOptions::~ScopedPrintOptions() { current_options = before_; }
 
 std::string to_string(const Tensor& x) {
   if (!x.defined()) return "None";
-  const std::string prefix = "tensor(";
-  const int indent = static_cast<int>(prefix.size());
+  const std::string prefix = x.is_parameter() ? "Parameter containing:\ntensor(" : "tensor(";
+  const int indent = 7;  // of tensor(
   const bool empty = x.numel() == 0;
   std::vector<std::string> suffixes;
   if (empty && x.dim() != 1) suffixes.push_back("size=" + x.shape().str());
