@@ -30,11 +30,10 @@ int main() {
   y.sum().backward();
   std::cout << x.grad() << "\n" << beta.grad() << "\n";
 
-  // Checked against differences of the forward pass, in float64 and with random upstream gradients.
-  const std::vector<xg::Tensor> inputs = {
-      xg::randn({4, 3}, {.dtype = xg::float64, .requires_grad = true}),
-      xg::tensor(0.7, {.dtype = xg::float64, .requires_grad = true})};
-  const auto f = [](const std::vector<xg::Tensor>& in) { return swish(in[0], in[1]); };
-  std::cout << "first order right:  " << (xg::gradcheck(f, inputs) ? "yes" : "no") << "\n"
-            << "second order right: " << (xg::gradgradcheck(f, inputs) ? "yes" : "no") << "\n";
+  // Checked against differences of the forward pass. In a test, with xgrad/testing.hpp:
+  // EXPECT_GRADIENTS(swish, {x64, beta64}); EXPECT_GRADIENTS2(swish, {x64, beta64});
+  xg::Tensor x64 = xg::randn({4, 3}, {.dtype = xg::float64, .requires_grad = true});
+  xg::Tensor beta64 = xg::tensor(0.7, {.dtype = xg::float64, .requires_grad = true});
+  std::cout << xg::gradcheck(swish, {x64, beta64}, {.names = {"x", "beta"}});
+  std::cout << xg::gradgradcheck(swish, {x64, beta64}, {.names = {"x", "beta"}});
 }

@@ -2,6 +2,7 @@
 
 #include "op_table.hpp"
 #include "support/values.hpp"
+#include "xgrad/testing.hpp"
 
 /// What every operation must pass, for each row of the table.
 
@@ -14,14 +15,6 @@ void PrintTo(const Row& row, std::ostream* os) { *os << row.name; }
 
 namespace {
 
-std::vector<Row> all_rows() {
-  std::vector<Row> rows;
-  for (auto part : {arithmetic_rows, elementwise_rows, reduction_rows, shape_rows, network_rows}) {
-    for (Row& row : part()) rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
 std::string test_name(const testing::TestParamInfo<Row>& info) {
   std::string name;
   for (char c : std::string(info.param.name)) {
@@ -31,58 +24,7 @@ std::string test_name(const testing::TestParamInfo<Row>& info) {
   return name;
 }
 
-// ---- inputs -------------------------------------------------------------------------------------
-
-/// Random, but evenly spread: no two values are close, and none is close to 0.
-Tensor real_values(const In& in, const xg::Shape& shape, xg::Generator& generator) {
-  Tensor x = xg::empty(shape, {.dtype = xg::float64});
-  const std::span<double> values = x.mut<double>();
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const double position = static_cast<double>(i) + 0.2 + 0.6 * generator.uniform<double>();
-    double& v = values[i];
-    v = in.low + (in.high - in.low) * position / static_cast<double>(values.size());
-    if (std::abs(v) < 0.05) v = v < 0 ? v - 0.05 : v + 0.05;
-    std::swap(v, values[generator.next_u32() % (i + 1)]);
-  }
-  return x;
-}
-
-Tensor values_of(const In& in, const xg::Shape& shape, xg::Generator& generator) {
-  if (in.dtype == xg::float64) return real_values(in, shape, generator);
-  Tensor x = xg::empty(shape, {.dtype = xg::int64});
-  const auto range = static_cast<std::uint32_t>(in.high - in.low);
-  for (std::int64_t& v : x.mut<std::int64_t>()) {
-    v = static_cast<std::int64_t>(in.low) + generator.next_u32() % range;
-  }
-  return x.to(in.dtype);
-}
-
-std::vector<xg::Shape> shapes_of(const Row& row) {
-  std::vector<xg::Shape> shapes;
-  for (const In& in : row.inputs) shapes.push_back(in.shape);
-  return shapes;
-}
-
-Tensors inputs_of(const Row& row, const std::vector<xg::Shape>& shapes) {
-  xg::Generator generator(11);
-  Tensors inputs;
-  for (std::size_t i = 0; i < row.inputs.size(); ++i) {
-    inputs.push_back(values_of(row.inputs[i], shapes.at(i), generator));
-  }
-  return inputs;
-}
-
 bool is_real(const Row& row, std::size_t i) { return row.inputs[i].dtype == xg::float64; }
-
-/// Copies, of which those named in the mask are leaves that require a gradient.
-Tensors leaves(const Row& row, const Tensors& inputs, std::uint32_t mask = ~0U) {
-  Tensors copies;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const bool wants = is_real(row, i) && ((mask >> i) & 1U) != 0;
-    copies.push_back(inputs[i].clone().requires_grad_(wants));
-  }
-  return copies;
-}
 
 Tensor upstream_for(const Tensor& out) {
   xg::Generator generator(5);
@@ -116,12 +58,8 @@ void expect_all_same(const Tensors& got, const Tensors& expected, double toleran
 // ---- derivatives --------------------------------------------------------------------------------
 
 void expect_derivatives(const std::function<Tensor(const Tensors&)>& f, const Tensors& inputs) {
-  // Where the values are small, the error of the differences is that of the largest step.
-  const xg::GradcheckOptions options{.rtol = 1e-6, .atol = 1e-7};
-  const xg::GradcheckReport first = xg::gradcheck(f, inputs, options);
-  EXPECT_TRUE(first) << first.message;
-  const xg::GradcheckReport second = xg::gradgradcheck(f, inputs, options);
-  EXPECT_TRUE(second) << second.message;
+  EXPECT_GRADIENTS(f, inputs);
+  EXPECT_GRADIENTS2(f, inputs);
 }
 
 class OpTable : public testing::TestWithParam<Row> {};
@@ -134,7 +72,7 @@ TEST_P(OpTable, DerivativesOfBothOrders) {
     std::string trace;
     for (const xg::Shape& shape : shapes) trace += shape.str();
     SCOPED_TRACE(trace);
-    const Tensors inputs = leaves(row, inputs_of(row, shapes));
+    const Tensors inputs = leaves(inputs_of(row, shapes));
     if (row.grad_fn) {
       expect_derivatives(row.f, inputs);
     } else {
@@ -146,7 +84,7 @@ TEST_P(OpTable, DerivativesOfBothOrders) {
 TEST_P(OpTable, TheSameTensorTwice) {
   const Row& row = GetParam();
   if (!row.grad_fn) return;
-  const Tensors inputs = leaves(row, inputs_of(row, shapes_of(row)));
+  const Tensors inputs = leaves(inputs_of(row, shapes_of(row)));
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     for (std::size_t j = i + 1; j < inputs.size(); ++j) {
       if (!is_real(row, i) || !is_real(row, j) || inputs[i].shape() != inputs[j].shape()) continue;
@@ -165,7 +103,7 @@ TEST_P(OpTable, TheSameTensorTwice) {
 TEST_P(OpTable, RecordsForThoseWhoNeedAGradient) {
   const Row& row = GetParam();
   const Tensors inputs = inputs_of(row, shapes_of(row));
-  const Tensors all = leaves(row, inputs);
+  const Tensors all = leaves(inputs);
   const Tensor out = row.f(all);
   if (!row.grad_fn) {
     EXPECT_FALSE(out.requires_grad());
@@ -177,7 +115,7 @@ TEST_P(OpTable, RecordsForThoseWhoNeedAGradient) {
   const Tensors expected = gradients(all, out, upstream);
   for (std::uint32_t mask = 0; mask < 1U << inputs.size(); ++mask) {
     SCOPED_TRACE("mask " + std::to_string(mask));
-    const Tensors some = leaves(row, inputs, mask);
+    const Tensors some = leaves(inputs, mask);
     bool wanted = false;
     Tensors wants = expected;
     for (std::size_t i = 0; i < some.size(); ++i) {
@@ -194,7 +132,7 @@ TEST_P(OpTable, RecordsForThoseWhoNeedAGradient) {
 TEST_P(OpTable, RecordsNothingUnderNoGradAndChangesNothing) {
   const Row& row = GetParam();
   const Tensors inputs = inputs_of(row, shapes_of(row));
-  const Tensors all = leaves(row, inputs);
+  const Tensors all = leaves(inputs);
   const Tensor recorded = row.f(all);
   {
     const std::int64_t nodes = xg::live_nodes();
@@ -213,7 +151,7 @@ TEST_P(OpTable, RecordsNothingUnderNoGradAndChangesNothing) {
 TEST_P(OpTable, NothingIsLeftWhileTheLossLives) {
   const Row& row = GetParam();
   if (!row.grad_fn) return;
-  const Tensors all = leaves(row, inputs_of(row, shapes_of(row)));
+  const Tensors all = leaves(inputs_of(row, shapes_of(row)));
   const Tensor weights = upstream_for(row.f(all));
   (row.f(all) * weights).sum().backward();  // now every leaf has a gradient
 
@@ -249,13 +187,13 @@ TEST_P(OpTable, ChangesInPlaceAreNoticedOrHarmless) {
   const Row& row = GetParam();
   if (!row.grad_fn) return;
   const Tensors inputs = inputs_of(row, shapes_of(row));
-  const Tensors before = leaves(row, inputs);
+  const Tensors before = leaves(inputs);
   const Tensor expected_out = row.f(before);
   const Tensor upstream = upstream_for(expected_out);
   const Tensors expected = gradients(before, expected_out, upstream);
   for (std::size_t i = 0; i <= inputs.size(); ++i) {
     SCOPED_TRACE(i == inputs.size() ? "output" : "input " + std::to_string(i));
-    const Tensors all = leaves(row, inputs);
+    const Tensors all = leaves(inputs);
     const Tensor out = row.f(all);
     change(i == inputs.size() ? out : all[i]);
     try {

@@ -1,4 +1,9 @@
+#include <gtest/gtest-spi.h>
+
+#include <nlohmann/json.hpp>
+
 #include "support/values.hpp"
+#include "xgrad/testing.hpp"
 
 /// The checker must pass right rules and, more important, must not pass wrong ones.
 
@@ -6,10 +11,15 @@ namespace {
 
 namespace xg = xgrad;
 using xg::Tensor;
+using xg::Verdict;
 using Tensors = std::vector<Tensor>;
 
 Tensor leaf(std::initializer_list<xg::detail::Nested> values) {
   return xg::tensor(values, {.dtype = xg::float64, .requires_grad = true});
+}
+Tensor random_leaf(xg::Shape shape, std::uint64_t seed = 1) {
+  xg::Generator generator(seed);
+  return xg::randn(shape, generator, {.dtype = xg::float64, .requires_grad = true});
 }
 
 /// x * x with a rule of one's own.
@@ -19,117 +29,483 @@ Tensor squared(const Tensor& x, Rule rule) {
       x.detach() * x.detach(), "SquaredBackward0",
       [rule, x = xg::save(x)](const Tensor& g) { return rule(g, x.get()); }, x);
 }
+template <class Rule>
+xg::GradcheckReport check_squared(const Tensor& x, Rule rule) {
+  return xg::gradcheck([=](const Tensor& in) { return squared(in, rule); }, {x});
+}
+
+void expect_verdict(const xg::GradcheckReport& report, Verdict verdict,
+                    const std::vector<std::string>& words = {}) {
+  EXPECT_EQ(report.verdict, verdict) << report;
+  EXPECT_EQ(report.ok, verdict <= Verdict::null_direction);
+  expect_words(report.message, words);
+  expect_words(report.message, {xg::name(verdict)});
+}
+
+// ---- right rules --------------------------------------------------------------------------------
 
 TEST(Gradcheck, PassesRightRules) {
   const Tensor x = leaf({0.5, -2, 3});
   const auto f = [](const Tensors& in) { return (in[0] * in[0] * in[0]).sum(); };
   const xg::GradcheckReport report = xg::gradcheck(f, {x});
-  EXPECT_TRUE(report) << report.message;
-  EXPECT_LT(report.max_error, 1e-7);
-  EXPECT_TRUE(xg::gradgradcheck(f, {x}));
+  expect_verdict(report, Verdict::correct);
+  EXPECT_LT(report.max_error, 1e-10);
+  EXPECT_EQ(report.checked, 3);
+  EXPECT_GRADIENTS2(f, {x});
   expect_values(x, {0.5, -2, 3});
   EXPECT_FALSE(x.has_grad());
-
-  const auto g = [](const Tensors& in) {
-    return squared(in[0], [](auto& up, auto& v) { return up * v * 2; });
-  };
-  EXPECT_TRUE(xg::gradcheck(g, {x}));
-  EXPECT_TRUE(xg::gradgradcheck(g, {x}));
+  const auto rule = [](auto& up, auto& v) { return up * v * 2; };
+  EXPECT_GRADIENTS([&](const Tensor& in) { return squared(in, rule); }, {x});
+  EXPECT_GRADIENTS2([&](const Tensor& in) { return squared(in, rule); }, {x});
 }
 
 TEST(Gradcheck, SeveralInputsOfWhichSomeAreConstant) {
   const Tensor x = leaf({{1, 2, 3}, {4, 5, 6}}), w = leaf({0.5, -1, 2});
   const Tensor c = xg::tensor({1.0, 2.0, 3.0}, {.dtype = xg::float64});
   const Tensor rows = xg::tensor({1, 0, 1});
-  const auto f = [](const Tensors& in) { return index_select(in[0], 0, in[3]) * in[1] * in[2]; };
-  EXPECT_TRUE(xg::gradcheck(f, {x, w, c, rows}));
-  EXPECT_TRUE(xg::gradgradcheck(f, {x, w, c, rows}));
+  const auto f = [](const Tensor& a, const Tensor& b, const Tensor& factor, const Tensor& r) {
+    return index_select(a, 0, r) * b * factor;
+  };
+  EXPECT_GRADIENTS(f, {x, w, c, rows});
+  EXPECT_GRADIENTS2(f, {x, w, c, rows});
+  expect_words(error_of<xg::Error>([&] { xg::gradcheck(f, {x}); }), {"takes 4", "1 input"});
 }
+
+TEST(Gradcheck, SeveralOutputs) {
+  const auto f = [](const Tensor& x) {
+    const auto top = max(x, 1);
+    return Tensors{top.values, top.indices, split(x * x, 2, 1).at(1)};
+  };
+  EXPECT_GRADIENTS(f, {random_leaf({3, 4})});
+  EXPECT_GRADIENTS2(f, {random_leaf({3, 4})});
+  const auto g = [](const Tensor& x) {  // right in the first output, wrong in the second
+    return Tensors{x.exp(), squared(x, [](auto& up, auto& v) { return up * v; })};
+  };
+  expect_verdict(xg::gradcheck(g, {random_leaf({2})}), Verdict::wrong, {"output 2"});
+}
+
+TEST(Gradcheck, AStepOutOfTheDomainIsNoFailure) {
+  const Tensor x = leaf({1e-3, 5e-4, 2});
+  EXPECT_GRADIENTS([](const Tensor& in) { return log(in); }, {x});
+  EXPECT_GRADIENTS([](const Tensor& in) { return sqrt(in); }, {x});
+  EXPECT_GRADIENTS(
+      [](const Tensor& in) {  // refuses what is out of [0, 1]
+        return binary_cross_entropy(in, xg::tensor({0.0, 1.0}, {.dtype = xg::float64}));
+      },
+      {leaf({0.999, 0.02})});
+}
+
+TEST(Gradcheck, StepsFitTheFunctionNotTheInput) {
+  EXPECT_GRADIENTS([](const Tensor& x) { return sin(x * 1e4); }, {leaf({0.1, 0.7})});
+  EXPECT_GRADIENTS([](const Tensor& x) { return sin(x * 1e-4); }, {leaf({1e4, -7e3})});
+  EXPECT_GRADIENTS([](const Tensor& x) { return sin(x - 1e6); }, {leaf({1e6, 1e6 + 1})});
+  EXPECT_GRADIENTS([](const Tensor& x) { return log(x); }, {leaf({1e6, 1e-4})});
+  EXPECT_GRADIENTS([](const Tensor& x) { return exp(x); }, {leaf({-30, 20})});
+}
+
+// ---- wrong rules --------------------------------------------------------------------------------
 
 TEST(Gradcheck, FindsWrongRules) {
   const Tensor x = leaf({0.5, -2, 3});
-  const auto check = [&](auto rule) {
-    return xg::gradcheck([=](const Tensors& in) { return squared(in[0], rule); }, {x});
+  const auto wrong = [&](auto rule, const std::vector<std::string>& words) {
+    expect_verdict(check_squared(x, rule), Verdict::wrong, words);
   };
-  EXPECT_FALSE(check([](auto& g, auto& v) { return g * v; }));
-  EXPECT_FALSE(check([](auto& g, auto& v) { return g * v * -2; }));
-  EXPECT_FALSE(check([](auto& g, auto& v) { return g * v * 2.00001; }));
-  EXPECT_FALSE(check([](auto&, auto& v) { return v * 2; }));                  // forgets g
-  EXPECT_FALSE(check([](auto& g, auto& v) { return g.mean() * v * 2; }));     // right for equal g
-  EXPECT_FALSE(check([](auto& g, auto& v) { return g * v * 2 * (v > 0); }));  // wrong in places
-  EXPECT_FALSE(check([](auto& g, auto& v) { return g * v * 2 + g.sum() * 1e-4; }));
-  EXPECT_FALSE(check([](auto& g, auto& v) { return g * v * std::nan(""); }));
+  wrong([](auto& g, auto& v) { return g * v; }, {"Each is 0.5 times"});
+  wrong([](auto& g, auto& v) { return g * v * -2; }, {"Each is -1 times", "sign"});
+  wrong([](auto& g, auto& v) { return g * v * 2.00001; }, {"Each is 1.00001 times"});
+  wrong([](auto&, auto& v) { return v * 2; }, {});                    // forgets g
+  wrong([](auto& g, auto& v) { return g.mean() * v * 2; }, {});       // right for equal g
+  wrong([](auto& g, auto& v) { return g * g * v * 2; }, {"random"});  // right for one output alone
+  wrong([](auto& g, auto& v) { return g * v * 2 * (v > 0); }, {"1 of 3 elements"});
+  wrong([](auto& g, auto& v) { return g * v * 2 + g.sum() * 1e-4; },
+        {"the same all along dimension 0"});
+  wrong([](auto& g, auto& v) { return (g * v * 2).flip({0}); }, {"another order"});
+  expect_verdict(check_squared(x, [](auto& g, auto& v) { return g * v * NAN; }),
+                 Verdict::not_finite);
+}
 
-  const xg::GradcheckReport report =
-      check([](auto& g, auto& v) { return g * v * where(v == 3, 1.0, xg::full_like(v, 2)); });
-  EXPECT_EQ(report.input, 0U);
-  EXPECT_EQ(report.element, 2);
-  EXPECT_NEAR(report.numeric, 2 * report.analytic, 1e-6);
-  expect_words(report.message, {"input 0", "(3,)", "element 2", "analytic", "numeric"});
+TEST(Gradcheck, FindsOneElementOfTwoHundredThatIsATenthOfAPercentOff) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const Tensor x = random_leaf({8, 25}, seed);
+    xg::Generator generator(seed + 1000);
+    const auto planted = static_cast<std::int64_t>(generator.next_u32() % 200);
+    Tensor factor = xg::ones({8, 25}, {.dtype = xg::float64});
+    factor.mut<double>()[static_cast<std::size_t>(planted)] = 1.001;
+    const auto f = [&](const Tensor& in) {
+      return squared(in, [&](auto& g, auto& v) { return g * v * 2 * factor; });
+    };
+    const xg::GradcheckReport report = xg::gradcheck(f, {x}, {.seed = seed});
+    ASSERT_EQ(report.verdict, Verdict::wrong) << report;
+    ASSERT_EQ(report.worst.front().element, planted);
+    ASSERT_EQ(report.worst.front().index, (xg::Shape{planted / 25, planted % 25}));
+    expect_words(report.message, {"1 of 200 elements"});
+  }
+}
+
+TEST(Gradcheck, HalvesALongInputDownToTheWrongElement) {
+  const auto f = [](const Tensor& x) {
+    return squared(x,
+                   [](auto& g, auto& v) {
+                     Tensor factor = xg::full_like(v.detach(), 2);
+                     factor.template mut<double>()[777] = 2.002;
+                     return g * v * factor;
+                   })
+        .mean();
+  };
+  const Tensor x = (random_leaf({20000}).detach().abs() + 0.5).requires_grad_();
+  const xg::GradcheckReport report = xg::gradcheck(f, {x});
+  expect_verdict(report, Verdict::wrong);
+  EXPECT_EQ(report.worst.front().element, 777);
+  EXPECT_GRADIENTS([](const Tensor& in) { return relu(in).square().mean(); },
+                   {random_leaf({20000})});
+}
+
+/// (x - mean) / std of each row, with one term of the rule left out.
+Tensor normalized(const Tensor& x, bool with_mean, bool with_variance) {
+  const Tensor c = x.detach() - x.detach().mean({.dim = -1, .keepdim = true});
+  const Tensor r = rsqrt(c.square().mean({.dim = -1, .keepdim = true}) + 1e-5);
+  return xg::record(
+      c * r, "NormalizedBackward0",
+      [=](const Tensor& g) {
+        Tensor d = g;
+        if (with_mean) d = d - g.mean({.dim = -1, .keepdim = true});
+        if (with_variance) d = d - c * r * (g * c * r).mean({.dim = -1, .keepdim = true});
+        return d * r;
+      },
+      x);
+}
+
+TEST(Gradcheck, LeadsToTheMissingTermOfANorm) {
+  const auto check = [](bool with_mean, bool with_variance) {
+    return xg::gradcheck([=](const Tensor& x) { return normalized(x, with_mean, with_variance); },
+                         {random_leaf({3, 5})}, {.names = {"x"}});
+  };
+  expect_verdict(check(true, true), Verdict::correct);
+  expect_verdict(check(false, true), Verdict::wrong, {"x: 15 of its 15", "all along dimension 1"});
+  expect_verdict(check(true, false), Verdict::wrong, {"Along dimension 1", "variance"});
 }
 
 TEST(Gradcheck, FindsWhatIsWrongOnOnePathOnly) {
-  const Tensor x = leaf({0.5, -2, 3});
+  const Tensor x = leaf({0.5, -2, 3}), w = leaf({1, 2, 4});
   for (bool wrong_when_recording : {false, true}) {
-    const auto f = [=](const Tensors& in) {
-      return squared(in[0], [=](auto& g, auto& v) {
-        return g * v * (xg::is_grad_enabled() == wrong_when_recording ? 3 : 2);
-      });
-    };
-    const xg::GradcheckReport report = xg::gradcheck(f, {x});
-    EXPECT_FALSE(report);
-    EXPECT_EQ(report.message.find("create_graph") != std::string::npos, wrong_when_recording);
+    const xg::GradcheckReport report = check_squared(x, [=](auto& g, auto& v) {
+      return g * v * (xg::is_grad_enabled() == wrong_when_recording ? 3 : 2);
+    });
+    expect_verdict(report, Verdict::wrong,
+                   {wrong_when_recording ? "Right in plain backward" : "wrong in plain backward"});
   }
+  const auto f = [](const Tensor& a, const Tensor& b) {  // wrong where only a needs a gradient
+    return xg::record(
+        a.detach() * b.detach(), "ProductBackward0",
+        [a = xg::save(a), b = xg::save(b)](const Tensor& g, xg::Needs needs) {
+          return xg::grads(needs[1] ? g * b : g, needs[1] ? g * a : Tensor());
+        },
+        a, b);
+  };
+  expect_verdict(xg::gradcheck(f, {x, w}), Verdict::wrong,
+                 {"only input 0 requiring", "leaves out", "Right: input 1"});
 }
 
 TEST(Gradcheck, FindsWrongSecondDerivatives) {
   const Tensor x = leaf({0.5, -2, 3});
   const auto check = [&](auto rule) {
     const auto f = [=](const Tensors& in) { return squared(in[0], rule); };
-    EXPECT_TRUE(xg::gradcheck(f, {x}));
+    EXPECT_GRADIENTS(f, {x});
     return xg::gradgradcheck(f, {x});
   };
   const xg::GradcheckReport constant = check([](auto& g, auto& v) { return g * v.detach() * 2; });
-  EXPECT_FALSE(constant);
-  expect_words(constant.message, {"second order", "input 0"});
+  expect_verdict(constant, Verdict::missing, {"second order", "input 0"});
   // The gradient's dependence on the upstream gradient, which is the last input of the check.
   const xg::GradcheckReport upstream = check([](auto& g, auto& v) { return g.detach() * v * 2; });
-  EXPECT_FALSE(upstream);
-  EXPECT_EQ(upstream.input, 1U);
+  expect_verdict(upstream, Verdict::missing, {"upstream gradient 0"});
+  EXPECT_EQ(upstream.worst.front().input, 1U);
+  const xg::GradcheckReport half = check([](auto& g, auto& v) { return g * v + g * v.detach(); });
+  expect_verdict(half, Verdict::wrong, {"second order", "Each is 0.5 times"});
 }
+
+// ---- the other verdicts -------------------------------------------------------------------------
 
 TEST(Gradcheck, SaysWhenTheFunctionHasAKink) {
-  const auto f = [](const Tensors& in) { return relu(in[0]); };
-  EXPECT_TRUE(xg::gradcheck(f, {leaf({-1, 0.5})}));
+  const auto f = [](const Tensor& x) { return relu(x); };
+  EXPECT_GRADIENTS(f, {leaf({-1, 0.5})});
   const xg::GradcheckReport report = xg::gradcheck(f, {leaf({0, -1, 0.5})});
-  EXPECT_FALSE(report);
-  EXPECT_EQ(report.element, 0);
-  expect_words(report.message, {"input 0", "element 0", "kink"});
-  const xg::GradcheckReport near =
-      xg::gradcheck([](const Tensors& in) { return abs(in[0]); }, {leaf({1e-9})});
-  EXPECT_FALSE(near);
-  expect_words(near.message, {"kink"});
+  expect_verdict(report, Verdict::kink,
+                 {"input 0", "element 0", "0 on the left", "1 on the right"});
+  const xg::GradcheckEntry& entry = report.worst.front();
+  EXPECT_EQ(entry.element, 0);
+  EXPECT_EQ(entry.analytic, 0);
+  EXPECT_NEAR(entry.numeric, 0.5, 1e-9);
+
+  const auto g = [](const Tensor& x) { return abs(x).sum(); };
+  const xg::GradcheckReport near = xg::gradcheck(g, {leaf({1e-9})});
+  expect_verdict(near, Verdict::kink);
+  EXPECT_NEAR(near.worst.front().numeric / near.worst.front().analytic, 0.001, 1e-6);
+  expect_verdict(xg::gradcheck(g, {leaf({0})}), Verdict::kink);  // the mean of both sides is right
+  // What lies between no two slopes is wrong, kink or not.
+  const auto wrong = [](const Tensor& x) {
+    return xg::record(
+        relu(x.detach()), "WrongBackward0", [](const Tensor& up) { return up * 7; }, x);
+  };
+  expect_verdict(xg::gradcheck(wrong, {leaf({0})}), Verdict::wrong);
 }
 
-TEST(Gradcheck, AStepOutOfTheDomainIsNoFailure) {
-  const Tensor x = leaf({1e-3, 5e-4, 2});
-  EXPECT_TRUE(xg::gradcheck([](const Tensors& in) { return log(in[0]); }, {x}, {.rtol = 1e-5}));
-  EXPECT_TRUE(xg::gradcheck([](const Tensors& in) { return sqrt(in[0]); }, {x}, {.rtol = 1e-5}));
+TEST(Gradcheck, SumsOfNormalizedRowsAreNeverWrong) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const Tensor x = random_leaf({3, 4}, seed);
+    const double eps = std::pow(10.0, -static_cast<double>(seed % 13));
+    const auto sum = [&](const Tensor& in) { return layer_norm(in, 4, {}, {}, eps).sum(); };
+    const auto squares = [&](const Tensor& in) {
+      return layer_norm(in, 4, {}, {}, eps).square().sum();
+    };
+    expect_verdict(xg::gradcheck(sum, {x}), Verdict::null_direction, {"does not depend"});
+    EXPECT_NE(xg::gradgradcheck(sum, {x}).verdict, Verdict::wrong);
+    for (const auto& report : {xg::gradcheck(squares, {x}), xg::gradgradcheck(squares, {x})}) {
+      EXPECT_NE(report.verdict, Verdict::wrong) << "eps " << eps << " " << report;
+      EXPECT_NE(report.verdict, Verdict::kink) << "eps " << eps << " " << report;
+    }
+  }
+}
+
+TEST(Gradcheck, AGreatOffsetIsRightOrTooNoisy) {
+  int correct = 0, noisy = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const double eps = std::pow(10.0, -7 - static_cast<double>(seed % 6));
+    const Tensor x = (random_leaf({3, 4}, seed).detach() + 1e6).requires_grad_();
+    const auto norm = [&](const Tensor& in) {
+      return seed % 2 == 0 ? layer_norm(in, 4, {}, {}, eps)
+                           : batch_norm(in, {}, {}, {}, {}, {.training = true, .eps = eps});
+    };
+    for (const auto& report : {xg::gradcheck(norm, {x}), xg::gradgradcheck(norm, {x})}) {
+      EXPECT_TRUE(report.ok || report.verdict == Verdict::too_noisy) << "eps " << eps << report;
+      (report.ok ? correct : noisy) += 1;
+    }
+  }
+  EXPECT_GT(correct, noisy);
+  // Yet what is wrong is found there, too.
+  const Tensor x = (random_leaf({3, 5}).detach() + 1e6).requires_grad_();
+  expect_verdict(xg::gradcheck([](const Tensor& in) { return normalized(in, false, true); }, {x}),
+                 Verdict::wrong);
+}
+
+TEST(Gradcheck, TooNoisy) {
+  const auto f = [](const Tensor& x) { return (x + 1e12) - 1e12; };
+  const xg::GradcheckReport report = xg::gradcheck(f, {leaf({0.3, 0.7})});
+  expect_verdict(report, Verdict::too_noisy, {"neither right nor wrong", "nearer to 0"});
+}
+
+TEST(Gradcheck, NaNIsNeverRight) {
+  const Tensor x = leaf({-1, 4});
+  const xg::GradcheckReport both =
+      xg::gradcheck([](const Tensor& in) { return sqrt(in); }, {x});  // nan forward and backward
+  expect_verdict(both, Verdict::not_finite, {"output 0"});
+  expect_verdict(xg::gradcheck([](const Tensor& in) { return sqrt(in); }, {leaf({0, 4})}),
+                 Verdict::not_finite, {"AnomalyMode"});
+  // An infinite output that stays what it is has the derivative 0.
+  const auto masked = [](const Tensor& in) {
+    return masked_fill(in, xg::tensor({true, false}), -INFINITY);
+  };
+  EXPECT_GRADIENTS(masked, {x});
+}
+
+TEST(Gradcheck, AGraphThatIsCut) {
+  const Tensor x = random_leaf({3, 4}), w = random_leaf({4}, 2);
+  expect_verdict(
+      xg::gradcheck([](const Tensor& a, const Tensor& b) { return a * b.detach(); }, {x, w}),
+      Verdict::missing, {"input 1", "the graph is cut", "detach()"});
+  expect_verdict(xg::gradcheck([](const Tensor& a) { return a.detach().exp(); }, {x}),
+                 Verdict::missing);
+  const auto f = [](const Tensor& a) { return squared(a, [](auto&, auto&) { return Tensor(); }); };
+  expect_verdict(xg::gradcheck(f, {x}), Verdict::missing, {"SquaredBackward0"});
+}
+
+TEST(Gradcheck, ARuleOfTheWrongShape) {
+  expect_verdict(check_squared(leaf({1, 2}), [](auto& g, auto& v) { return (g * v).sum(); }),
+                 Verdict::wrong_shape, {"SquaredBackward0", "()", "(2,)"});
+  expect_verdict(check_squared(leaf({1, 2}), [](auto& g, auto& v) { return xg::grads(g * v, g); }),
+                 Verdict::wrong_shape, {"2 gradients for 1 input"});
+}
+
+TEST(Gradcheck, InputsThatShareMemory) {
+  const Tensor x = random_leaf({4, 2});
+  const auto f = [](const Tensor& a, const Tensor& b) { return a * b; };
+  expect_verdict(xg::gradcheck(f, {x, x}), Verdict::shared_memory, {"inputs 0 and 1"});
+  expect_verdict(xg::gradgradcheck(f, {x, x}), Verdict::shared_memory);
+  const Tensor whole = x.detach();
+  EXPECT_GRADIENTS(f, {whole.narrow(0, 0, 2).requires_grad_(), whole.narrow(0, 2, 2)});
+  expect_verdict(xg::gradcheck(f, {whole.narrow(0, 0, 2).requires_grad_(), whole.narrow(0, 1, 2)}),
+                 Verdict::shared_memory);
+}
+
+TEST(Gradcheck, NotDeterministic) {
+  const xg::Generator::State before = xg::default_generator().state();
+  expect_verdict(xg::gradcheck([](const Tensor& x) { return dropout(x, 0.5); }, {random_leaf({9})}),
+                 Verdict::not_deterministic, {"eval()"});
+  EXPECT_EQ(xg::default_generator().state(), before);
+  int calls = 0;
+  expect_verdict(check_squared(leaf({1, 2}), [&](auto& g, auto& v) { return g * v * ++calls; }),
+                 Verdict::not_deterministic, {"backward"});
 }
 
 TEST(Gradcheck, RefusesWhatItCannotJudge) {
-  const auto f = [](const Tensors& in) { return in[0] * in[0]; };
-  expect_words(
-      error_of<xg::DTypeError>([&] { xg::gradcheck(f, {xg::ones({2}, {.requires_grad = true})}); }),
-      {"input 0", "float32", "to(xg::float64)"});
+  const auto f = [](const Tensor& x) { return x * x; };
+  for (auto check : {0, 1}) {
+    const Tensor x = xg::ones({2}, {.requires_grad = true});
+    expect_words(error_of<xg::DTypeError>(
+                     [&] { check == 0 ? xg::gradcheck(f, {x}) : xg::gradgradcheck(f, {x}); }),
+                 {"input 0", "float32", "to(xg::float64)"});
+  }
   error_of<xg::DTypeError>(
-      [&] { xg::gradcheck([](const Tensors& in) { return in[0].to(xg::float32); }, {leaf({1})}); });
+      [&] { xg::gradcheck([](const Tensor& x) { return x.to(xg::float32); }, {leaf({1})}); });
+  error_of<xg::DTypeError>(
+      [&] { xg::gradcheck([](const Tensor& x) { return x > 0; }, {leaf({1})}); });
   error_of<xg::Error>([&] { xg::gradcheck(f, {leaf({1}).detach()}); });
+  EXPECT_GRADIENTS([](const Tensor& x) { return x * x; },
+                   {xg::zeros({0, 3}, {.dtype = xg::float64, .requires_grad = true})});
+}
 
-  const xg::GradcheckReport random = xg::gradcheck(
-      [](const Tensors& in) { return in[0] * xg::rand({1}, {.dtype = xg::float64}); }, {leaf({1})});
-  EXPECT_FALSE(random);
-  expect_words(random.message, {"not deterministic"});
+TEST(Gradcheck, WritesJson) {
+  const xg::GradcheckReport report =
+      xg::gradcheck([](const Tensor& x) { return relu(x); }, {leaf({{0, -1, 0.5}})});
+  const auto json = nlohmann::json::parse(report.to_json());
+  EXPECT_EQ(json["ok"], false);
+  EXPECT_EQ(json["verdict"], "kink");
+  EXPECT_EQ(json["order"], 1);
+  EXPECT_EQ(json["worst"][0]["index"], (std::vector<int>{0, 0}));
+  EXPECT_EQ(json["worst"][0]["left"], 0);
+  EXPECT_NEAR(json["worst"][0]["right"].get<double>(), 1, 1e-9);
+}
+
+// ---- modules ------------------------------------------------------------------------------------
+
+struct Snapshot {
+  std::vector<std::string> bytes;
+  std::vector<bool> training;
+  explicit Snapshot(xg::nn::Module& module) {
+    for (const auto& [name, x] : module.state_dict()) {
+      const bool wide = x.dtype() == xg::float64;
+      bytes.push_back(name + xg::name(x.dtype()) + x.shape().str());
+      if (x.dtype() == xg::int64) {
+        bytes.back() += std::to_string(x.data<std::int64_t>()[0]);
+      } else if (wide) {
+        bytes.back().append(reinterpret_cast<const char*>(x.data<double>().data()),
+                            x.data<double>().size_bytes());
+      } else {
+        bytes.back().append(reinterpret_cast<const char*>(x.data<float>().data()),
+                            x.data<float>().size_bytes());
+      }
+      if (x.requires_grad() && x.has_grad()) bytes.back() += xg::to_string(x.grad());
+    }
+    for (const auto& entry : module.named_modules())
+      training.push_back(entry.second->is_training());
+  }
+  bool operator==(const Snapshot&) const = default;
+};
+
+TEST(GradcheckModule, ChecksParametersAndLeavesNoTrace) {
+  xg::manual_seed(1);
+  auto net = xg::nn::Sequential(xg::nn::Linear(4, 5), xg::nn::BatchNorm1d(5), xg::nn::Tanh(),
+                                xg::nn::LayerNorm(5), xg::nn::Linear(5, 2));
+  net(xg::randn({6, 4})).sum().backward();  // gradients and statistics worth keeping
+  net.named_modules().at(2).second->eval();
+  const std::vector<Tensor> own = net.parameters();
+  const Snapshot before(net);
+  const xg::Generator::State random = xg::default_generator().state();
+  for (bool train : {true, false}) {
+    if (!train) net.named_modules().at(2).second->train();
+    const Snapshot now(net);
+    const xg::GradcheckReport report = xg::gradcheck(net, {random_leaf({6, 4})});
+    EXPECT_TRUE(report) << report;
+    EXPECT_EQ(report.checked, 24 + 25 + 10 + 10 + 12);
+    EXPECT_GRADIENTS2(net, {random_leaf({6, 4}).detach()}, {.full_jacobian = 0});
+    EXPECT_EQ(Snapshot(net), now);
+  }
+  net.named_modules().at(2).second->eval();
+  EXPECT_EQ(Snapshot(net), before);
+  EXPECT_EQ(xg::default_generator().state(), random);
+  for (std::size_t i = 0; i < own.size(); ++i) EXPECT_TRUE(own[i].is(net.parameters()[i]));
+}
+
+TEST(GradcheckModule, BatchNormInTrainMode) {  // G-03
+  xg::nn::BatchNorm1d norm(3);
+  norm(xg::randn({7, 3}));
+  const Snapshot before(norm);
+  const Tensor w = random_leaf({5, 3}, 9).detach();
+  const auto loss = [&](const Tensor& x) { return (w * norm(x)).sum(); };
+  EXPECT_GRADIENTS(norm, {random_leaf({5, 3})});
+  const xg::GradcheckReport report = xg::gradcheck(norm, loss, {random_leaf({5, 3})});
+  EXPECT_TRUE(report) << report;
+  EXPECT_EQ(Snapshot(norm), before);
+  xg::nn::Dropout dropout(0.5);
+  expect_verdict(xg::gradcheck(dropout, {random_leaf({5, 3})}), Verdict::not_deterministic);
+}
+
+/// Its weight is wrong, and it changes mode and buffer in forward.
+struct Wrong final : xg::nn::Module {
+  Tensor& weight = register_parameter("weight", xg::ones({3}));
+  Tensor& calls = register_buffer("calls", xg::tensor(0));
+  bool throws = false;
+  Tensor forward(const Tensor& x) override {
+    calls = calls + 1;
+    train(!is_training());
+    if (throws) throw xg::Error("on purpose");
+    return x * squared(weight, [](auto& g, auto& v) { return g * v; });
+  }
+};
+
+TEST(GradcheckModule, NamesTheWrongParameterAndRestoresAfterAnException) {
+  Wrong module;
+  const Snapshot before(module);
+  expect_verdict(xg::gradcheck(module, {random_leaf({2, 3})}), Verdict::wrong,
+                 {"The worst is weight", "Right: input", "Each is 0.5 times"});
+  EXPECT_EQ(Snapshot(module), before);
+  module.throws = true;
+  error_of<xg::Error>([&] { xg::gradcheck(module, {random_leaf({2, 3})}); });
+  EXPECT_EQ(Snapshot(module), before);
+  expect_words(error_of<xg::DTypeError>([&] {
+                 xg::gradcheck(module, {xg::ones({2, 3}, {.requires_grad = true})});
+               }),
+               {"input", "float32"});
+}
+
+TEST(GradcheckModule, TiedAndFrozenParameters) {
+  struct Tied final : xg::nn::Module {
+    xg::nn::Linear& first = register_module("first", xg::nn::Linear(3, 3));
+    Tensor& again = register_parameter("again", first.weight);
+    Tensor forward(const Tensor& x) override { return linear(first(x), again); }
+  } tied;
+  tied.first.bias.requires_grad_(false);
+  const xg::GradcheckReport report = xg::gradcheck(tied, {random_leaf({2, 3}).detach()});
+  EXPECT_TRUE(report) << report;
+  EXPECT_EQ(report.checked, 9);
+}
+
+// ---- testing.hpp --------------------------------------------------------------------------------
+
+TEST(TensorMatchers, SayWhereAndHowFar) {
+  const Tensor a = xg::tensor({{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}});
+  EXPECT_TENSOR_EQUAL(a, a.clone());
+  EXPECT_TENSOR_NEAR(a, a + 1e-7, 1e-6);
+  EXPECT_TENSOR_NEAR(a, a.to(xg::float64), 0);
+  EXPECT_TENSOR_EQUAL(xg::full({2}, NAN), xg::full({2}, NAN));
+  EXPECT_TENSOR_EQUAL(xg::full({2}, INFINITY), xg::full({2}, INFINITY));
+  Tensor b = a.clone();
+  b.mut<float>()[1] = 2.25;
+  b.mut<float>()[5] = 6.125;
+  const auto text = [](const testing::AssertionResult& result) {
+    EXPECT_FALSE(result);
+    return std::string(result.message());
+  };
+  expect_words(
+      text(xg::testing::near("a", "b", a, b, 0.1)),
+      {"a and b", "2 of 6 elements", "(2, 3)", "0.1", "at (0, 1)", "2.25", "apart by 0.25"});
+  b.mut<float>()[4] = NAN;
+  expect_words(text(xg::testing::near("a", "b", a, b, 0.1)), {"3 of 6", "at (1, 1)", "nan"});
+  expect_words(text(xg::testing::equal("a", "b", a, a.to(xg::float64))), {"float32", "float64"});
+  expect_words(text(xg::testing::equal("a", "b", a, a.t())), {"(2, 3)", "(3, 2)"});
+  expect_words(text(xg::testing::equal("a", "b", a, Tensor())), {"b is undefined"});
+  EXPECT_NONFATAL_FAILURE(EXPECT_TENSOR_NEAR(a, a + 1, 0.5), "apart by 1");
+  EXPECT_NONFATAL_FAILURE(EXPECT_GRADIENTS([](const Tensor& x) { return relu(x); }, {leaf({0})}),
+                          "kink");
 }
 
 }  // namespace

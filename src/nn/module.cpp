@@ -130,6 +130,17 @@ StateDict Module::collected(bool parameters, bool buffers, bool once) const {
   return out;
 }
 
+std::vector<Tensor*> Module::slots(bool parameters) const {
+  std::vector<Tensor*> out;
+  each_module("", [&](const std::string&, const Module& module) {
+    const Contents& all = *module.contents_;
+    for (const auto& entry : parameters ? all.parameters : all.buffers) {
+      out.push_back(entry.second.get());
+    }
+  });
+  return out;
+}
+
 static std::vector<Tensor> without_names(const StateDict& named) {
   std::vector<Tensor> out;
   for (const auto& entry : named) out.push_back(entry.second);

@@ -6,6 +6,10 @@
 
 #include "xgrad/state_dict.hpp"
 
+namespace xgrad {
+class LentModule;
+}
+
 namespace xgrad::nn {
 
 class Module;
@@ -130,6 +134,9 @@ class Module {
   template <class F>
   void each_module(const std::string& prefix, F&& f) const;
   StateDict collected(bool parameters, bool buffers, bool once) const;
+  friend class xgrad::LentModule;
+  std::vector<Tensor*> slots(
+      bool parameters) const;  // where this module's and those below keep them
 
   std::string name_;
   bool training_ = true;
