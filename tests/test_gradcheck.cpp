@@ -81,7 +81,7 @@ TEST(Gradcheck, SeveralOutputs) {
   const auto g = [](const Tensor& x) {  // right in the first output, wrong in the second
     return Tensors{x.exp(), squared(x, [](auto& up, auto& v) { return up * v; })};
   };
-  expect_verdict(xg::gradcheck(g, {random_leaf({2})}), Verdict::wrong, {"output 2"});
+  expect_verdict(xg::gradcheck(g, {random_leaf({2})}), Verdict::wrong, {"output 1 at ("});
 }
 
 TEST(Gradcheck, AStepOutOfTheDomainIsNoFailure) {
@@ -288,9 +288,14 @@ TEST(Gradcheck, AGreatOffsetIsRightOrTooNoisy) {
 }
 
 TEST(Gradcheck, TooNoisy) {
-  const auto f = [](const Tensor& x) { return (x + 1e12) - 1e12; };
-  const xg::GradcheckReport report = xg::gradcheck(f, {leaf({0.3, 0.7})});
-  expect_verdict(report, Verdict::too_noisy, {"neither right nor wrong", "nearer to 0"});
+  for (double offset : {1e9, 1e10, 1e11, 1e12, 1e13, 1e14}) {  // the last digit of a sum in steps
+    const auto f = [=](const Tensor& x) { return (x + offset) - offset; };
+    const xg::GradcheckReport report = xg::gradcheck(f, {leaf({0.3, 0.7})});
+    EXPECT_TRUE(report.verdict == Verdict::too_noisy || report.verdict == Verdict::kink) << report;
+    if (offset == 1e12) {
+      expect_verdict(report, Verdict::too_noisy, {"neither right nor wrong", "nearer to 0"});
+    }
+  }
 }
 
 TEST(Gradcheck, NaNIsNeverRight) {

@@ -49,15 +49,6 @@ std::string digits(double v, const char* format = "%.9g") {
   return text;
 }
 
-Shape index_of(const Shape& shape, std::int64_t element) {
-  Shape index = shape;
-  for (int d = shape.dim(); d-- > 0;) {
-    index[d] = element % shape[d];
-    element /= shape[d];
-  }
-  return index;
-}
-
 std::string path_of(const Findings& f, const Record& r) {
   const detail::Analytic& way = f.ways[r.way];
   std::string text = f.seeds[way.seed] + (way.create_graph ? ", backward with create_graph" : "");
@@ -239,6 +230,15 @@ std::string title(int order, Verdict verdict) {
 
 }  // namespace
 
+Shape detail::index_of(const Shape& shape, std::int64_t element) {
+  Shape index = shape;
+  for (int d = shape.dim(); d-- > 0;) {
+    index[d] = element % shape[d];
+    element /= shape[d];
+  }
+  return index;
+}
+
 const char* name(Verdict verdict) { return words[static_cast<std::size_t>(verdict)].name; }
 
 GradcheckReport detail::report_of(Verdict verdict, const std::string& what, int order) {
@@ -272,9 +272,9 @@ GradcheckReport detail::report_of(const Findings& f) {
   if (order.size() > f.options.worst) order.resize(std::max<std::size_t>(f.options.worst, 1));
   for (const Record* r : order) {
     report.worst.push_back({r->verdict, r->input, f.input_name(r->input), r->first,
-                            index_of(f.inputs[r->input].shape(), r->first), r->analytic, r->numeric,
-                            r->error(), r->relative(), r->numeric_error, r->left, r->right,
-                            path_of(f, *r)});
+                            detail::index_of(f.inputs[r->input].shape(), r->first), r->analytic,
+                            r->numeric, r->error(), r->relative(), r->numeric_error, r->left,
+                            r->right, path_of(f, *r)});
   }
 
   std::string& text = report.message;
