@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "demo.hpp"
+#include "gradcheck.hpp"
 #include "train.hpp"
 
 namespace {
@@ -92,6 +93,22 @@ int run(int argc, char** argv) {
   add_train_options(*demo, options);
   demo->remove_option(demo->get_option("--norm"));  // all three are shown
 
+  tool::GradcheckOptions check;
+  CLI::App* gradcheck = app.add_subcommand(
+      "gradcheck", "Compare the gradients of every operation with differences, to second order");
+  gradcheck->add_option("--op", check.op, "Only this operation, in all its forms")
+      ->type_name("NAME");
+  gradcheck->add_option("--shape", check.shape, "Shape of its first input; the others follow")
+      ->delimiter(',')
+      ->check(whole(0, 1 << 20))
+      ->type_name("N,N");
+  gradcheck->add_option("--seed", check.seed, "Seed of the inputs")
+      ->check(whole(0, std::numeric_limits<std::int64_t>::max()))
+      ->type_name("N")
+      ->capture_default_str();
+  gradcheck->add_flag("--json", check.json, "Print one JSON object instead of the table");
+  gradcheck->footer("The exit status is 1 when a gradient fails.");
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -104,6 +121,7 @@ int run(int argc, char** argv) {
     fmt::print(stderr, "xgrad: {}. See xgrad --help.\n", what);
     return 2;
   }
+  if (gradcheck->parsed()) return tool::run_gradcheck(check);
   return train->parsed() ? tool::run_train(options) : tool::run_demo(options);
 }
 

@@ -45,9 +45,13 @@ void Progress::step(std::int64_t steps_done, std::int64_t samples_done, double l
   if (!terminal_ || (now < next_draw_ && steps_done < steps_)) return;
   next_draw_ = now + 0.1;
   const double share = static_cast<double>(steps_done) / static_cast<double>(steps_);
-  const std::string text = fmt::format(
-      " {:3.0f} %  loss {:.4f}  accuracy {:5.2f} %  {:.0f} samples/s  {} left", 100 * share, loss,
-      100 * accuracy, static_cast<double>(samples_done) / now, duration(now / share - now));
+  show(share, fmt::format(" {:3.0f} %  loss {:.4f}  accuracy {:5.2f} %  {:.0f} samples/s  {} left",
+                          100 * share, loss, 100 * accuracy,
+                          static_cast<double>(samples_done) / now, duration(now / share - now)));
+}
+
+void Progress::show(double share, const std::string& text) {
+  if (!terminal_) return;
   const int room = terminal_width() - static_cast<int>(title_.size() + text.size()) - 4;
   std::string bar;
   if (room >= 8) {

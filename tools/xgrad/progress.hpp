@@ -22,6 +22,8 @@ class Clock {
 class Progress {
  public:
   Progress(std::string title, std::int64_t epochs, std::int64_t steps_per_epoch);
+  /// For something else than training: only `show` is called.
+  explicit Progress(std::string title) : Progress(std::move(title), 1, 1) {}
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -29,6 +31,8 @@ class Progress {
   /// After each step; loss and accuracy are averages over the epoch so far.
   void step(std::int64_t steps_done, std::int64_t samples_done, double loss, double accuracy);
   void epoch(std::int64_t epoch, double loss, double accuracy, double test_accuracy);
+  /// Draws the line now, on a terminal.
+  void show(double share, const std::string& text);
 
  private:
   void erase();
