@@ -262,6 +262,14 @@ TEST(Index, DerivativesOfBothOrders) {
   }
 }
 
+TEST(Embedding, PaddingRowGetsNoGradient) {
+  const Tensor weight = leaf({3, 4});
+  const Tensor g = xg::rand({2, 5, 4}, {.dtype = xg::float64});
+  xg::embedding(xg::tensor({{0, 1, 1, 2, 0}, {1, 1, 1, 1, 0}}), weight, -2).backward(g);
+  EXPECT_TRUE(xg::equal(weight.grad().select(0, 1), xg::zeros(4, {.dtype = xg::float64})));
+  expect_close(weight.grad().select(0, 2), g.select(0, 0).select(0, 3), 1e-15);
+}
+
 TEST(Index, NamesAreThoseOfPyTorch) {
   const Tensor x = leaf({3, 4});
   EXPECT_EQ(x.index({1}).grad_fn(), "SelectBackward0");

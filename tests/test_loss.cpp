@@ -213,6 +213,12 @@ TEST(CrossEntropyOp, Weight) {
   EXPECT_THROW(xg::cross_entropy(x, target, {.weight = xg::ones(3, f64)}), xg::DTypeError);
   const auto learned = [&] { xg::cross_entropy(x, target, {.weight = leaf(xg::ones(3))}); };
   EXPECT_THROW(learned(), xg::GraphError);
+
+  const Tensor weight = xg::tensor({0.5, 2.0, 3.0});
+  const Tensor each = xg::cross_entropy(x.detach(), target, {.reduction = xg::Reduction::none});
+  const std::vector<float> l = each.to_vector<float>();
+  const Tensor mean = xg::cross_entropy(x, target, {.weight = weight});
+  EXPECT_NEAR(mean.item<float>(), (0.5f * l[0] + 3 * l[1]) / 3.5f, 1e-6);
   EXPECT_TRUE(contains(message(learned), "detach"));
 }
 
@@ -360,6 +366,12 @@ TEST(DropoutOp, DrawsAsPyTorch) {
     const Tensor y = xg::dropout(xg::ones({4, 5}, {.dtype = dtype}), 0.3);
     expect_near((y * 0.7).reshape({20}), kept, 1e-6);
   }
+}
+
+TEST(DropoutOp, ScaleKeepsTheExpectedValue) {
+  const Tensor y = xg::dropout(xg::ones({100, 50}, {.dtype = xg::float64}), 0.75);
+  EXPECT_EQ(xg::max(y).item<double>(), 4);
+  EXPECT_NEAR(y.mean().item<double>(), 1, 0.1);
 }
 
 TEST(DropoutOp, MaskOfTheForwardPassDecides) {

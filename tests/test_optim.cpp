@@ -50,7 +50,9 @@ TEST(Optim, AdamAddsEpsilonAfterTheBiasCorrection) {
     step(b, p, gradients[i]);
     expect_near(p, {wanted[i]}, 1e-9);
   }
+}
 
+TEST(Optim, AdamWDecaysTheWeightItself) {
   const Tensor decoupled = parameter({1});
   const Tensor l2 = parameter({1});
   optim::AdamW c({decoupled}, {.lr = 0.1, .weight_decay = 0.1});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "detail/bug.hpp"
 #include "detail/message.hpp"
 
 namespace xgrad {
@@ -125,7 +126,8 @@ Tensor Engine::fitted(const Node& node, std::size_t input, const Node& edge, Ten
                              ", which is ", edge.dtype, " of shape ", edge.shape));
   };
   if (!g.defined()) fail("no gradient");
-  if (node.unbroadcast_) {
+  const bool keep_1 = XGRAD_BUG(engine_forgets_size_1_dims) && g.dim() == edge.shape.dim();
+  if (node.unbroadcast_ && !keep_1) {
     if (g.shape() != edge.shape) g = sum_to(g, edge.shape);
     if (g.dtype() != edge.dtype) g = g.to(edge.dtype);
   }
@@ -148,9 +150,9 @@ void Engine::commit() {
   // All sums first, so that an exception changes nothing.
   for (Pending& at : staged_) {
     const Tensor& before = at.node->extras().grad;
-    if (before.defined()) {
+    if (before.defined() && !XGRAD_BUG(engine_overwrites_gradients)) {
       at.grad = before + at.grad;
-    } else if (!at.grad.sole_owner()) {
+    } else if (!at.grad.sole_owner() && !XGRAD_BUG(engine_shares_gradients)) {
       at.grad = at.grad.detach().clone();
     }
   }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "detail/bug.hpp"
 #include "kernels/sum.hpp"
 
 namespace xgrad::kernels {
@@ -30,6 +31,10 @@ XGRAD_INLINE Moments moments(const T* x, int64_t n, bool centered = true) {
   const auto count = static_cast<double>(n);
   const auto value = [=](int64_t i) { return static_cast<Acc>(x[i]); };
   const Acc shift = centered ? static_cast<Acc>(sum<Acc>(n, value) / count) : Acc(0);
+  if (XGRAD_BUG(layer_norm_one_pass_variance)) {
+    const double all = sum<Acc>(n, [=](int64_t i) { return value(i) * value(i); }) / count;
+    return {static_cast<double>(shift), all - static_cast<double>(shift * shift)};
+  }
   const auto d = [=](int64_t i) { return static_cast<Acc>(x[i]) - shift; };
   const double rest = centered ? sum<Acc>(n, d) / count : 0;
   const double squares = sum<Acc>(n, [=](int64_t i) { return d(i) * d(i); }) / count;
@@ -109,8 +114,10 @@ XGRAD_CLONES void Norm<T>::rows(const Rows<T>& in, const T* bias, double eps, T*
     if (!std::isfinite(m.var)) {  // squares beyond the range of float
       m = moments<double>(x, cols, in.centered);
     }
+    if (XGRAD_BUG(layer_norm_counts_n_minus_1)) m.var *= 1 + 1 / (static_cast<double>(cols) - 1);
     mean[r] = m.mean;
     rstd[r] = 1 / std::sqrt(m.var + eps);
+    if (XGRAD_BUG(layer_norm_eps_outside_root)) rstd[r] = 1 / (std::sqrt(m.var) + eps);
     const Line<T> xhat = line<T>(m.mean, rstd[r]);
     if (weight) {
       fill(y, cols, [=](int64_t j) { return xhat(x[j]) * weight[j] + bias[j]; });
@@ -126,9 +133,10 @@ namespace {
 template <class T, class H>
 XGRAD_INLINE void row_backward(const T* x, int64_t cols, bool centered, Line<T> xhat, H h, T* dx) {
   const auto n = static_cast<double>(cols);
-  const T mean_h = centered ? static_cast<T>(sum<T>(cols, h) / n) : T(0);
+  T mean_h = centered ? static_cast<T>(sum<T>(cols, h) / n) : T(0);
   const T mean_h_xhat =
       static_cast<T>(sum<T>(cols, [=](int64_t j) { return h(j) * xhat(x[j]); }) / n);
+  if (XGRAD_BUG(layer_norm_drops_mean_term)) mean_h = 0;
   const T rstd = xhat.scale;
   fill(dx, cols, [=](int64_t j) { return rstd * (h(j) - mean_h - xhat(x[j]) * mean_h_xhat); });
 }
@@ -151,6 +159,7 @@ XGRAD_CLONES void Norm<T>::rows_backward(const Rows<T>& in, const T* g, const do
     } else if (dx) {
       row_backward(x, cols, in.centered, xhat, plain, dx + r * cols);
     }
+    if (XGRAD_BUG(layer_norm_drops_tail_rows) && r >= in.rows / 2 * 2) continue;
     if (dweight) sums.add([=](int64_t j) { return g[j] * xhat(x[j]); }, plain);
   }
   sums.add_up();

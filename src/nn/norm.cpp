@@ -1,7 +1,9 @@
 #include "xgrad/nn/norm.hpp"
 
+#include "detail/bug.hpp"
 #include "detail/check.hpp"
 #include "detail/python.hpp"
+#include "xgrad/autograd.hpp"
 #include "xgrad/ops.hpp"
 
 namespace xgrad::nn {
@@ -35,6 +37,7 @@ LayerNorm::LayerNorm(Shape sizes, LayerNormOptions with)
       weight(register_parameter("weight", ones_if(with.elementwise_affine, sizes))),
       bias(register_parameter("bias", zeros_if(with.elementwise_affine && with.bias, sizes))) {
   check_eps("LayerNorm", with.eps);
+  if (XGRAD_BUG(layer_norm_weight_not_trainable)) weight = weight.detach();
 }
 Tensor LayerNorm::forward(const Tensor& x) {
   return layer_norm(x, normalized_shape, weight, bias, options.eps);
@@ -115,7 +118,9 @@ BatchNorm::BatchNorm(std::int64_t channels, BatchNormOptions with, detail::Ranks
 Tensor BatchNorm::forward(const Tensor& x) {
   check_channels(*this, x, ranks_, 1, num_features);
   const bool tracks = running_mean.defined();
-  const bool of_batch = !tracks || (is_training() && !frozen_);
+  bool of_batch = !tracks || (is_training() && !frozen_);
+  if (XGRAD_BUG(batch_norm_train_undoes_freeze)) of_batch = !tracks || is_training();
+  if (XGRAD_BUG(batch_norm_eval_follows_grad_mode)) of_batch = !tracks || is_grad_enabled();
   double momentum = options.momentum.value_or(0);
   if (tracks && !options.momentum) momentum = 1 / (num_batches_tracked.item<double>() + 1);
   Tensor y = batch_norm(x, running_mean, running_var, weight, bias,

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <functional>
 
+#include "detail/bug.hpp"
 #include "ops/elementwise.hpp"
 #include "xgrad/extend.hpp"
 
@@ -206,7 +207,7 @@ static Tensor winner(const char* op, const char* node, const Tensor& a, const Te
       [a = save(a), b = save(b), above](const Tensor& g) {
         const Tensor& x = a;
         const Tensor& y = b;
-        const Tensor share = where(x == y, g / 2, g);
+        const Tensor share = XGRAD_BUG(maximum_counts_ties_twice) ? g : where(x == y, g / 2, g);
         return grads(where(above(y, x), 0, share), where(above(x, y), 0, share));
       },
       a, b);
@@ -232,6 +233,7 @@ Tensor ops::times(const Tensor& g, const Tensor& d) {
 }
 
 Tensor ops::over(const Tensor& g, const Tensor& d) {
+  if (XGRAD_BUG(unchosen_branch_gives_nan)) return g * pow(d, -1);
   Tensor out = map2("over", g, d, [](auto x, auto y) { return x == 0 ? x : x / y; });
   return record_broadcast(
       out, "OverBackward",

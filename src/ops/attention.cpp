@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 
+#include "detail/bug.hpp"
 #include "detail/check.hpp"
 #include "ops/matmul.hpp"
 #include "xgrad/ops.hpp"
@@ -51,7 +52,8 @@ static Tensor weights_of(const Tensor& q, const Tensor& k, const AttentionOption
         mask.dtype() == bool_ ? masked_fill(scores, logical_not(mask), -infinity) : scores + mask;
   }
   if (options.is_causal) {
-    const Tensor later = triu(ones({q.size(-2), k.size(-2)}, {.dtype = bool_}), 1);
+    const Tensor later = triu(ones({q.size(-2), k.size(-2)}, {.dtype = bool_}),
+                              XGRAD_BUG(attention_sees_next_token) ? 2 : 1);
     scores = masked_fill(scores, later, -infinity);
   }
   return softmax(scores, -1);

@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "detail/bug.hpp"
 #include "detail/check.hpp"
 #include "detail/dispatch.hpp"
 #include "kernels/softmax.hpp"
@@ -96,6 +97,7 @@ Classes classes_for(const std::string& op, const Tensor& input, const Tensor& ta
     if (reduction != Reduction::mean) return;
     result.total = 0;
     each([&](T& f, std::size_t) { result.total += static_cast<double>(f); });
+    if (XGRAD_BUG(cross_entropy_mean_over_all)) result.total = static_cast<double>(labels.size());
     each([&](T& f, std::size_t) { f = static_cast<T>(static_cast<double>(f) / result.total); });
   });
   return result;

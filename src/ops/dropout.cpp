@@ -1,3 +1,4 @@
+#include "detail/bug.hpp"
 #include "detail/check.hpp"
 #include "detail/dispatch.hpp"
 #include "xgrad/extend.hpp"
@@ -15,7 +16,7 @@ Tensor dropout(const Tensor& x, double p, bool training) {
   Tensor mask = zeros(x.shape(), {.dtype = x.dtype()});
   if (keep > 0) {
     detail::dispatch_floating(x.dtype(), [&]<class T>(T) {
-      const T scale = 1 / static_cast<T>(keep);
+      const T scale = XGRAD_BUG(dropout_keeps_scale) ? T(1) : 1 / static_cast<T>(keep);
       for (T& m : mask.mut<T>()) m = default_generator().uniform<double>() < keep ? scale : T(0);
     });
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "detail/bug.hpp"
 #include "detail/check.hpp"
 #include "detail/dispatch.hpp"
 #include "kernels/blas.hpp"
@@ -69,6 +70,9 @@ Tensor ops::gemm(const Tensor& a, bool transpose_a, const Tensor& b, bool transp
         if (needs[1]) {
           db = transpose_b ? gemm(g, true, a, transpose_a, name)
                            : gemm(a, !transpose_a, g, false, name);
+        }
+        if (XGRAD_BUG(matmul_reshapes_for_transpose) && needs[0]) {
+          da = reshape(transpose(da, -2, -1), da.shape());
         }
         return grads(da, db);
       },
@@ -190,7 +194,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
         Tensor dbias;
         if (needs[0]) dx = reshape(gemm(g, false, weight, false), x.get().shape());
         if (needs[1]) dweight = gemm(g, true, reshape(x, {rows, from}), false);
-        if (needs[2]) dbias = sum(g, 0);
+        if (needs[2]) dbias = XGRAD_BUG(linear_averages_dbias) ? mean(g, 0) : sum(g, 0);
         return grads(dx, dweight, dbias);
       },
       x, weight, bias);

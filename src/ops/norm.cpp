@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "detail/bug.hpp"
 #include "detail/check.hpp"
 #include "detail/dispatch.hpp"
 #include "ops/window.hpp"
@@ -46,7 +47,8 @@ static std::int64_t inner_size(const Shape& x) {
 /// centered.
 static Tensor standardized(const Tensor& x, const Dims& dims, double eps, bool centered = true) {
   const Tensor d = centered ? x - mean(x, {.dim = dims, .keepdim = true}) : x;
-  return d / sqrt(mean(square(d), {.dim = dims, .keepdim = true}) + eps);
+  const Tensor root = sqrt(mean(square(d), {.dim = dims, .keepdim = true}) + eps);
+  return d / (XGRAD_BUG(norm_rstd_is_a_constant) ? root.detach() : root);
 }
 
 // ---- layer_norm, rms_norm -----------------------------------------------------------------------
@@ -85,6 +87,7 @@ static Tensor norm_of_rows(const char* op, bool centered, const Tensor& x,
     kernels::Norm<T>::rows({rows, cols, centered, pointer<T>(x), pointer<T>(scale)},
                            pointer<T>(offset), eps, y.mut<T>().data(), mean.data(), rstd.data());
   });
+  if (XGRAD_BUG(layer_norm_plain_cuts_graph) && !affine) return y;
 
   return record(
       y, centered ? "NativeLayerNormBackward0" : "MulBackward0",
@@ -186,9 +189,10 @@ void use_batch(const Tensor& x, double momentum, PerChannel& mean, PerChannel& v
                Tensor& running_mean, Tensor& running_var) {
   kernels::Norm<T>::channel_moments(in_channels<T>(x), mean.data(), var.data());
   const auto count = static_cast<double>(x.numel() / x.shape()[1]);
+  if (XGRAD_BUG(batch_norm_momentum_reversed)) momentum = 1 - momentum;
   PerChannel unbiased = var;
   for (std::size_t c = 0; c < var.size(); ++c) {
-    unbiased[c] *= count / (count - 1);
+    if (!XGRAD_BUG(batch_norm_biased_running_var)) unbiased[c] *= count / (count - 1);
     if (std::isfinite(static_cast<T>(mean[c])) && std::isfinite(static_cast<T>(unbiased[c])))
       continue;
     throw Error(
@@ -205,12 +209,13 @@ void use_batch(const Tensor& x, double momentum, PerChannel& mean, PerChannel& v
   };
   move(running_mean, mean);
   move(running_var, unbiased);
+  if (XGRAD_BUG(batch_norm_updates_before_use)) mean = numbers(running_mean, x.shape()[1], 0);
 }
 
 void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var,
                       const Tensor& weight, const Tensor& bias, const BatchNormOptions& options) {
   throw_if<ShapeError>(x.dim() < 2, "batch_norm: needs x of shape (N, C, *), got ", x.shape());
-  const std::int64_t channels = x.shape()[1];
+  const std::int64_t channels = x.shape()[XGRAD_BUG(batch_norm_affine_sized_by_batch) ? 0 : 1];
   check_norm("batch_norm", x, channels, weight, bias, options.eps);
   check_part("batch_norm", "running_mean", running_mean, channels, x);
   check_part("batch_norm", "running_var", running_var, channels, x);
@@ -256,12 +261,14 @@ Tensor batch_norm(const Tensor& x, Tensor running_mean, Tensor running_var, cons
   return record(
       y, "NativeBatchNormBackward0",
       [x = save(x), weight = save(weight), mean = std::move(mean), rstd = std::move(rstd), channels,
-       training, eps](const Tensor& g, Needs needs) {
+       training = training || XGRAD_BUG(batch_norm_eval_uses_training_rule),
+       eps](const Tensor& g, Needs needs) {
         const auto to_tensor = [&](const PerChannel& v) { return tensor(v, {.dtype = g.dtype()}); };
         if (is_grad_enabled()) {
           std::vector<std::int64_t> dims;  // all but that of the channels
           Shape shape = g.shape();         // with 1 there
           for (int d = 0; d < shape.dim(); ++d) {
+            if (XGRAD_BUG(batch_norm_takes_rank_2) && d > 1) continue;
             if (d != 1) dims.push_back(d), shape[d] = 1;
           }
           const auto forward = [&](const std::vector<Tensor>& in) {

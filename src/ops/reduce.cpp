@@ -1,4 +1,5 @@
 #include "ops/reduce.hpp"
+#include "detail/bug.hpp"
 
 #include <functional>
 #include <limits>
@@ -81,6 +82,7 @@ Tensor ops::spread(const Tensor& g, const Shape& shape, Axes axes) {
 }
 
 Tensor ops::share(const Tensor& g, const Tensor& mask, Axes axes) {
+  if (XGRAD_BUG(max_counts_ties_twice)) return mask * with_kept(g, mask.shape(), axes);
   return mask * (with_kept(g, mask.shape(), axes) / sum(mask, axes, true, ""));
 }
 
@@ -112,7 +114,11 @@ Tensor ops::mean(const Tensor& x, Axes axes, bool keepdim, const char* node) {
   });
   return record(
       out, node,
-      [shape = x.shape(), axes, n](const Tensor& g) { return spread(g / n, shape, axes); }, x);
+      [shape = x.shape(), axes, n](const Tensor& g) {
+        const bool all = XGRAD_BUG(mean_divides_by_all);
+        return spread(g / (all ? static_cast<double>(shape.numel()) : n), shape, axes);
+      },
+      x);
 }
 
 Tensor sum_to(const Tensor& g, const Shape& shape) {

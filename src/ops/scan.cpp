@@ -1,3 +1,4 @@
+#include "detail/bug.hpp"
 #include "ops/reduce.hpp"
 
 namespace xgrad {
@@ -80,7 +81,11 @@ Tensor cumsum(const Tensor& x, std::int64_t dim) {
   });
   return record(
       out, "CumsumBackward0",
-      [dim](const Tensor& g) { return flip(cumsum(flip(g, dim), dim), dim); }, x);
+      [dim](const Tensor& g) {
+        return XGRAD_BUG(cumsum_backward_not_reversed) ? cumsum(g, dim)
+                                                       : flip(cumsum(flip(g, dim), dim), dim);
+      },
+      x);
 }
 
 }  // namespace xgrad

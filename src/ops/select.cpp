@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "detail/bug.hpp"
 #include "detail/check.hpp"
 #include "detail/dispatch.hpp"
 #include "kernels/broadcast.hpp"
@@ -117,7 +118,7 @@ Tensor embedding(const Tensor& indices, const Tensor& weight,
   return record(
       ops::take_rows(weight.detach(), rows, ""), "EmbeddingBackward0",
       [rows, padding_idx](const Tensor& g) {
-        if (!padding_idx) return add_rows(g, rows);
+        if (!padding_idx || XGRAD_BUG(embedding_trains_padding)) return add_rows(g, rows);
         const Shape one_each = rows.to.slice(0, rows.to.dim() - 1) + 1;
         return add_rows(masked_fill(g, (rows.numbers == *padding_idx).reshape(one_each), 0), rows);
       },
@@ -150,8 +151,9 @@ static Tensor scatter_add(const Tensor& g, const Shape& shape, int dim, const Te
   detail::dispatch_floating(g.dtype(), [&]<class T>(T) {
     const T* from = g.data<T>().data();
     T* to = out.mut<T>().data();
-    each_gathered(shape, dim, index,
-                  [&](std::int64_t whole, std::int64_t taken) { to[whole] += from[taken]; });
+    each_gathered(shape, dim, index, [&](std::int64_t whole, std::int64_t taken) {
+      to[whole] = (XGRAD_BUG(gather_overwrites_repeats) ? 0 : to[whole]) + from[taken];
+    });
   });
   return record(
       out, "ScatterAddBackward0",

@@ -1,5 +1,6 @@
 #include "kernels/softmax.hpp"
 
+#include "detail/bug.hpp"
 #include "detail/check.hpp"
 #include "detail/dispatch.hpp"
 #include "xgrad/extend.hpp"
@@ -35,6 +36,7 @@ Tensor softmax(const Tensor& x, std::int64_t dim) {
       along(x, {}, d, [](const auto& rows) { kernels::softmax(rows); }), "SoftmaxBackward0",
       [d](const Tensor& g, const Tensor& y) {
         if (!is_grad_enabled()) {
+          if (XGRAD_BUG(softmax_drops_sum_term)) return g * y;
           return along(y, g, d, [](const auto& rows) { kernels::softmax_backward(rows); });
         }
         const Tensor gy = g * y;
@@ -52,7 +54,7 @@ Tensor log_softmax(const Tensor& x, std::int64_t dim) {
         if (!is_grad_enabled()) {
           return along(y, g, d, [](const auto& rows) { kernels::log_softmax_backward(rows); });
         }
-        return g - exp(y) * sum(g, d, true);
+        return g - exp(y) * sum(g, XGRAD_BUG(log_softmax_sums_next_axis) ? d - 1 : d, true);
       },
       x);
 }

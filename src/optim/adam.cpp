@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "detail/bug.hpp"
 #include "optim/update.hpp"
 
 namespace xgrad::optim {
@@ -41,15 +42,17 @@ void Adam::update(Slot& slot, const Tensor& grad, std::size_t group, double lr, 
   const AdamOptions& own = options_[group];
   const auto steps = static_cast<double>(slot.step);
   const double beta2 = own.betas.second;
-  const kernels::AdamStep step{.beta1 = beta1,
-                               .beta2 = beta2,
-                               .eps = own.eps,
-                               .rate = lr / (1 - std::pow(beta1, steps)),
-                               .root_scale = 1 / std::sqrt(1 - std::pow(beta2, steps)),
-                               .weight_decay = decoupled_ ? 0 : *own.weight_decay,
-                               .keep = decoupled_ ? 1 - lr * *own.weight_decay : 1,
-                               .amsgrad = own.amsgrad,
-                               .maximize = own.maximize};
+  kernels::AdamStep step{.beta1 = beta1,
+                         .beta2 = beta2,
+                         .eps = own.eps,
+                         .rate = lr / (1 - std::pow(beta1, steps)),
+                         .root_scale = 1 / std::sqrt(1 - std::pow(beta2, steps)),
+                         .weight_decay = decoupled_ ? 0 : *own.weight_decay,
+                         .keep = decoupled_ ? 1 - lr * *own.weight_decay : 1,
+                         .amsgrad = own.amsgrad,
+                         .maximize = own.maximize};
+  if (XGRAD_BUG(adam_eps_before_correction)) step.eps *= step.root_scale;
+  if (XGRAD_BUG(adamw_couples_decay)) step.weight_decay = *own.weight_decay, step.keep = 1;
   for (std::size_t i = 0; i < (own.amsgrad ? 3U : 2U); ++i)
     detail::begin(slot.state[i], slot.param);
   detail::update(step, slot.param, grad, slot.state);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "detail/bug.hpp"
 #include "detail/message.hpp"
 #include "optim/check.hpp"
 #include "xgrad/autograd.hpp"
@@ -28,7 +29,8 @@ double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm,
   if (grads.empty()) return 0;
   std::vector<Tensor> norms;  // in double, where squares of floats do not overflow
   for (const Tensor& g : grads) norms.push_back(norm(g.to(float64), {.p = options.norm_type}));
-  const double total = norm(stack(norms), {.p = options.norm_type}).item<double>();
+  double total = norm(stack(norms), {.p = options.norm_type}).item<double>();
+  if (XGRAD_BUG(clip_takes_largest_norm)) total = amax(stack(norms)).item<double>();
   if (!std::isfinite(total)) {
     if (!options.error_if_nonfinite) return total;
     throw Error(message(op, ": the norm of the gradients is ", total, "; they are unchanged"));

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "detail/bug.hpp"
 #include "detail/message.hpp"
 #include "optim/check.hpp"
 #include "optim/update.hpp"
@@ -42,7 +43,7 @@ void SGD::update(Slot& slot, const Tensor& grad, std::size_t group, double lr, d
                               .weight_decay = own.weight_decay,
                               .nesterov = own.nesterov,
                               .maximize = own.maximize,
-                              .first = first};
+                              .first = first && !XGRAD_BUG(sgd_dampens_first_step)};
   detail::update(step, slot.param, grad, slot.state);
 }
 

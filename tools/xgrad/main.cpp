@@ -7,6 +7,7 @@
 
 #include "demo.hpp"
 #include "gradcheck.hpp"
+#include "museum.hpp"
 #include "train.hpp"
 
 namespace {
@@ -109,6 +110,11 @@ int run(int argc, char** argv) {
   gradcheck->add_flag("--json", check.json, "Print one JSON object instead of the table");
   gradcheck->footer("The exit status is 1 when a gradient fails.");
 
+  bool list = false;
+  CLI::App* museum =
+      app.add_subcommand("museum", "Plant known bugs in the library, and see a test notice each");
+  museum->add_flag("--list", list, "Only tell what the bugs are");
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -122,6 +128,7 @@ int run(int argc, char** argv) {
     return 2;
   }
   if (gradcheck->parsed()) return tool::run_gradcheck(check);
+  if (museum->parsed()) return tool::run_museum(list ? "--list" : nullptr);
   return train->parsed() ? tool::run_train(options) : tool::run_demo(options);
 }
 
