@@ -113,7 +113,7 @@ void list() {
 
 int visit(const std::string& program, bool everything) {
   bool good = table_is_complete();
-  std::string all_filters = "*";
+  std::string all_filters = "*-OpTableRandom.*";
   if (!everything) {
     all_filters.clear();
     for (const Bug& bug : museum::bugs()) all_filters += std::string(bug.filter) + ":";
@@ -124,7 +124,7 @@ int visit(const std::string& program, bool everything) {
   std::size_t kills = 0;
   for (const Bug& bug : museum::bugs()) {
     bool killed = false;
-    const Outcome outcome = run_tests(program, bug.name, everything ? "*" : bug.filter);
+    const Outcome outcome = run_tests(program, bug.name, everything ? all_filters : bug.filter);
     std::cout << bug.name << ": " << bug.breaks << "\n  killed by  "
               << verdict(bug, outcome, killed) << "\n  because    " << bug.explanation << std::endl;
     kills += killed;
