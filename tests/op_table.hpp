@@ -40,6 +40,8 @@ std::vector<Row> network_rows();
 std::vector<Row> all_rows();
 
 std::vector<xg::Shape> shapes_of(const Row& row);
+/// What the inputs are called in ops.hpp, for messages.
+std::vector<std::string> names_of(const Row& row);
 /// Random, but evenly spread: no two values are close, and none is close to 0.
 xg::Tensor real_values(const In& in, const xg::Shape& shape, xg::Generator& generator);
 Tensors inputs_of(const Row& row, const std::vector<xg::Shape>& shapes, std::uint64_t seed = 11);

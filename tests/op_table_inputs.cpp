@@ -38,6 +38,25 @@ std::vector<xg::Shape> shapes_of(const Row& row) {
   return shapes;
 }
 
+std::vector<std::string> names_of(const Row& row) {
+  const std::string name = row.name;
+  const auto is_one_of = [&](std::initializer_list<const char*> kinds) {
+    return std::any_of(kinds.begin(), kinds.end(),
+                       [&](const char* kind) { return name.find(kind) != std::string::npos; });
+  };
+  std::vector<std::string> names{"a", "b"};
+  if (row.inputs.size() == 1) names = {"x"};
+  if (is_one_of({"_norm", "linear"})) names = {"x", "weight", "bias"};
+  if (is_one_of({"attention"})) names = {"q", "k", "v"};
+  if (is_one_of({"_loss", "cross_entropy", "kl_div"})) names = {"input", "target"};
+  if (is_one_of({"gather", "index_select"})) names = {"x", "index"};
+  if (is_one_of({"embedding"})) names = {"weight", "indices"};
+  for (std::size_t i = names.size(); i < row.inputs.size(); ++i) {
+    names.push_back("input " + std::to_string(i));
+  }
+  return names;
+}
+
 Tensor real_values(const In& in, const xg::Shape& shape, xg::Generator& generator) {
   Tensor x = xg::empty(shape, {.dtype = xg::float64});
   const std::span<double> values = x.mut<double>();

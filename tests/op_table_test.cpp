@@ -57,9 +57,10 @@ void expect_all_same(const Tensors& got, const Tensors& expected, double toleran
 
 // ---- derivatives --------------------------------------------------------------------------------
 
-void expect_derivatives(const std::function<Tensor(const Tensors&)>& f, const Tensors& inputs) {
-  EXPECT_GRADIENTS(f, inputs);
-  EXPECT_GRADIENTS2(f, inputs);
+void expect_derivatives(const Row& row, const std::function<Tensor(const Tensors&)>& f,
+                        const Tensors& inputs) {
+  EXPECT_GRADIENTS(f, inputs, {.names = names_of(row)});
+  EXPECT_GRADIENTS2(f, inputs, {.names = names_of(row)});
 }
 
 class OpTable : public testing::TestWithParam<Row> {};
@@ -74,7 +75,7 @@ TEST_P(OpTable, DerivativesOfBothOrders) {
     SCOPED_TRACE(trace);
     const Tensors inputs = leaves(inputs_of(row, shapes));
     if (row.grad_fn) {
-      expect_derivatives(row.f, inputs);
+      expect_derivatives(row, row.f, inputs);
     } else {
       EXPECT_FALSE(row.f(inputs).requires_grad());
     }
@@ -93,7 +94,7 @@ TEST_P(OpTable, TheSameTensorTwice) {
         in[j] = in[i];
         return row.f(in);
       };
-      expect_derivatives(f, inputs);
+      expect_derivatives(row, f, inputs);
     }
   }
 }

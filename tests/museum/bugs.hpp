@@ -3,7 +3,8 @@
 #include <vector>
 
 /// The bug museum: defects like those of real libraries, planted one at a time into a build of the
-/// library made for this (see src/detail/bug.hpp).
+/// library made for this (see src/detail/bug.hpp). A new one is one XGRAD_BUG(name) in src/ and one
+/// row of bugs.cpp.
 
 namespace museum {
 
