@@ -46,11 +46,12 @@ struct Result {
 
 Result check(const Row& row, const std::vector<std::vector<xg::Shape>>& sets, std::uint64_t seed) {
   Result result;
+  const xg::GradcheckOptions with{.names = op_table::names_of(row)};
   for (const std::vector<xg::Shape>& shapes : sets) {
     const auto inputs = op_table::leaves(op_table::inputs_of(row, shapes, seed));
     for (int order : {0, 1}) {
       xg::GradcheckReport report =
-          order == 0 ? xg::gradcheck(row.f, inputs) : xg::gradgradcheck(row.f, inputs);
+          order == 0 ? xg::gradcheck(row.f, inputs, with) : xg::gradgradcheck(row.f, inputs, with);
       result.elements += report.checked;
       xg::GradcheckReport& worst = result.worst[order];
       const bool first = &shapes == &sets.front();
