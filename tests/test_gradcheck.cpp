@@ -68,7 +68,8 @@ TEST(Gradcheck, SeveralInputsOfWhichSomeAreConstant) {
   };
   EXPECT_GRADIENTS(f, {x, w, c, rows});
   EXPECT_GRADIENTS2(f, {x, w, c, rows});
-  expect_words(error_of<xg::Error>([&] { xg::gradcheck(f, {x}); }), {"takes 4", "1 input"});
+  expect_words(error_of<xg::Error>([&] { xg::gradcheck(f, {x}); }),
+               {"takes 4 tensors", "inputs are 1"});
 }
 
 TEST(Gradcheck, SeveralOutputs) {

@@ -51,4 +51,7 @@ GradcheckReport report_of(const Findings& findings);
 /// For what ends a check before anything is compared.
 GradcheckReport report_of(Verdict verdict, const std::string& what, int order);
 
+/// Whether two inputs share what would then move with both of them.
+std::optional<GradcheckReport> shared_memory(const std::vector<Tensor>& inputs, int order);
+
 }  // namespace xgrad::detail

@@ -55,7 +55,7 @@ std::string path_of(const Findings& f, const Record& r) {
   if (way.asked == f.ways.front().asked) return text;
   text += ", only ";
   for (std::size_t w = 0; w < f.wanted.size(); ++w) {
-    if ((way.asked >> w & 1U) != 0) text += f.input_name(f.wanted[w]) + " ";
+    if (w < 64 && (way.asked >> w & 1U) != 0) text += f.input_name(f.wanted[w]) + " ";
   }
   return text + "requiring a gradient";
 }
@@ -73,43 +73,28 @@ bool all_small(const std::vector<double>& v, double size) {
   return std::all_of(v.begin(), v.end(), [&](double x) { return std::abs(x) <= 1e-6 * size; });
 }
 
-/// The dimension along which the values do not change; -1: there is none.
-int constant_along(const std::vector<double>& v, const Shape& shape, double size) {
-  std::int64_t stride = 1;
-  for (int d = shape.dim(); d-- > 0; stride *= shape[d]) {
-    bool constant = shape[d] > 1;
-    for (std::size_t i = 0; i < v.size() && constant; ++i) {
-      const auto at = static_cast<std::int64_t>(i) / stride % shape[d];
-      const double first = v[i - static_cast<std::size_t>(at * stride)];
-      constant = std::abs(v[i] - first) <= 1e-6 * size;
-    }
-    if (constant) return d;
-  }
-  return -1;
-}
-
-/// The dimension along which the values are, in each row, a multiple of x plus a constant.
-int affine_along(const std::vector<double>& v, const Tensor& x, double size) {
+/// The dimension along which the values are, in each row, a constant plus (with `multiples`) a
+/// multiple of x; -1: there is none.
+int fits_along(const std::vector<double>& v, const Tensor& x, bool multiples, double size) {
   const std::span<const double> xs = x.data<double>();
   std::size_t stride = 1;
   for (int d = x.shape().dim(); d-- > 0; stride *= static_cast<std::size_t>(x.shape()[d])) {
     const auto n = static_cast<std::size_t>(x.shape()[d]);
-    bool affine = n > 3;
-    for (std::size_t i = 0; i < v.size() && affine; ++i) {
+    bool fits = n > (multiples ? 3 : 1);
+    for (std::size_t i = 0; i < v.size() && fits; ++i) {
       const std::size_t first = i - i / stride % n * stride;
       double mx = 0, mv = 0, xx = 0, xv = 0;
-      for (std::size_t k = 0; k < n; ++k) {
-        mx += xs[first + k * stride] / static_cast<double>(n);
-        mv += v[first + k * stride] / static_cast<double>(n);
+      for (std::size_t at = first; at < first + n * stride; at += stride) {
+        mx += xs[at] / static_cast<double>(n);
+        mv += v[at] / static_cast<double>(n);
       }
-      for (std::size_t k = 0; k < n; ++k) {
-        const double dx = xs[first + k * stride] - mx;
-        xx += dx * dx;
-        xv += dx * (v[first + k * stride] - mv);
+      for (std::size_t at = first; multiples && at < first + n * stride; at += stride) {
+        xx += (xs[at] - mx) * (xs[at] - mx);
+        xv += (xs[at] - mx) * (v[at] - mv);
       }
-      affine = std::abs(v[i] - mv - xv / xx * (xs[i] - mx)) <= 1e-6 * size;
+      fits = std::abs(v[i] - mv - (xx > 0 ? xv / xx : 0) * (xs[i] - mx)) <= 1e-6 * size;
     }
-    if (affine) return d;
+    if (fits) return d;
   }
   return -1;
 }
@@ -152,11 +137,11 @@ std::string pattern(const Findings& f, Record worst) {
            " times what it should be: look for a factor" +
            (factor < 0 ? " and a sign." : ", or a count that is divided by.");
   }
-  if (const int d = constant_along(difference, x.shape(), size); d >= 0) {
+  if (const int d = fits_along(difference, x, false, size); d >= 0) {
     return text + "The error is the same all along dimension " + std::to_string(d) +
            ": look for a term that is a sum or a mean over it.";
   }
-  if (const int d = affine_along(difference, x, size); d >= 0) {
+  if (const int d = fits_along(difference, x, true, size); d >= 0) {
     return text + "Along dimension " + std::to_string(d) +
            " the error is a multiple of the input, plus a constant: look for the term with the "
            "normalized values, which comes from the variance.";
@@ -246,6 +231,24 @@ GradcheckReport detail::report_of(Verdict verdict, const std::string& what, int 
           .order = order,
           .verdict = verdict,
           .message = title(order, verdict) + ": " + what + "\n"};
+}
+
+std::optional<GradcheckReport> detail::shared_memory(const std::vector<Tensor>& inputs, int order) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    for (std::size_t j = i + 1; j < inputs.size(); ++j) {
+      const Tensor &a = inputs[i], &b = inputs[j];
+      const auto &x = a.impl(), &y = b.impl();
+      if ((a.requires_grad() || b.requires_grad()) && x.storage == y.storage &&
+          x.offset < y.offset + b.numel() && y.offset < x.offset + a.numel()) {
+        return report_of(Verdict::shared_memory,
+                         message("inputs ", i, " and ", j,
+                                 " share memory, so a change of one is a change of the "
+                                 "other. Pass a clone(), or one input that f uses twice."),
+                         order);
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 GradcheckReport detail::report_of(const Findings& f) {
