@@ -9,6 +9,7 @@
 #include "xgrad/extend.hpp"
 #include "xgrad/gradcheck.hpp"
 #include "xgrad/io.hpp"
+#include "xgrad/loss.hpp"
 #include "xgrad/nn.hpp"
 #include "xgrad/ops.hpp"
 #include "xgrad/optim.hpp"

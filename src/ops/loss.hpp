@@ -1,5 +1,6 @@
 #pragma once
 
+#include "xgrad/loss.hpp"
 #include "xgrad/ops.hpp"
 
 namespace xgrad::ops {

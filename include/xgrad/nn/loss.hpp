@@ -1,9 +1,9 @@
 #pragma once
 
+#include "xgrad/loss.hpp"
 #include "xgrad/nn/module.hpp"
-#include "xgrad/ops.hpp"
 
-/// The losses of ops.hpp as modules: `loss(input, target)`.
+/// The losses of xgrad/loss.hpp as modules: `loss(input, target)`.
 
 namespace xgrad::nn {
 
