@@ -162,10 +162,20 @@ TEST(BadCalls, StatesOfOptimizers) {
   const Tensor q = xg::ones({3}, {.requires_grad = true});
   optim::SGD two({p}, {.lr = 0.1, .momentum = 0.9});
   optim::SGD three({q}, {.lr = 0.2, .momentum = 0.9});
-  optim::Adam adam({p});
+  optim::Adam adam({p}, {.amsgrad = true});
+  optim::RMSprop rmsprop({p}, {.momentum = 0.5, .centered = true});
+  optim::Adagrad adagrad({p});
   p.set_grad(xg::ones({2}));
-  two.step();
-  adam.step();
+  for (optim::Optimizer* each : std::vector<optim::Optimizer*>{&two, &adam, &rmsprop, &adagrad}) {
+    each->step();
+    // None of the entries may be missing.
+    const xg::StateDict state = each->state_dict();
+    for (std::size_t i = 0; i < state.size(); ++i) {
+      xg::StateDict part = state;
+      part.erase(part.begin() + static_cast<std::ptrdiff_t>(i));
+      expect_words(error_of<xg::Error>([&] { each->load_state_dict(part); }), {state[i].first});
+    }
+  }
   const xg::StateDict good = adam.state_dict();
   /// The state with this number in place of an entry's, or without the entry.
   const auto with = [&](const std::string& name, std::optional<double> value) {
@@ -180,12 +190,18 @@ TEST(BadCalls, StatesOfOptimizers) {
       bad("another shape", [&] { three.load_state_dict(two.state_dict()); },
           {"state.0.momentum_buffer", "(2,)", "(3,)"}),
       bad("of another optimizer", [&] { adam.load_state_dict(two.state_dict()); },
-          {"Adam", "no parameter for state.0.momentum_buffer"}),
+          {"Adam", "state.0.exp_avg is missing"}),
+      bad("of one without momentum", [&] { two.load_state_dict(adagrad.state_dict()); },
+          {"SGD", "param_groups.0.momentum is missing"}),
+      bad("of one with momentum", [&] { adagrad.load_state_dict(two.state_dict()); },
+          {"Adagrad", "state.0.sum is missing"}),
+      bad("no exp_avg_sq", with("state.0.exp_avg_sq", {}), {"state.0.exp_avg_sq is missing"}),
+      bad("beta of 1", with("param_groups.0.momentum", 1), {"momentum", "below 1", "got 1"}),
       bad("nothing", [&] { adam.load_state_dict({}); }, {"param_groups.0.lr", "missing"}),
       bad("lr < 0", with("param_groups.0.lr", -1), {"Adam", "param_groups.0.lr", "-1"}),
       bad("lr nan", with("param_groups.0.lr", not_a_number), {"param_groups.0.lr", "nan"}),
       bad("step < 1", with("state.0.step", -2), {"state.0.step", "at least 1", "-2"}),
-      bad("no step", with("state.0.step", {}), {"state.0.exp_avg", "without its step"}),
+      bad("no step", with("state.0.step", {}), {"state.0.step is missing", "state.0.exp_avg"}),
   });
   EXPECT_EQ(three.lr(), 0.2);
   EXPECT_EQ(adam.lr(), 1e-3);
@@ -197,10 +213,25 @@ TEST(BadCalls, Schedules) {
   const Tensor q = xg::ones({3}, {.requires_grad = true});
   optim::SGD sgd({{.params = {p}, .lr = 0.5}, {.params = {q}, .lr = 2}}, {.momentum = 0.5});
   optim::Adagrad adagrad({p}, {.lr = 0.5});
+  optim::SGD two({p}, {.lr = 0.5, .momentum = 0.5});
   optim::ExponentialLR of_another(adagrad, {.gamma = 1});
   optim::ExponentialLR same(sgd, {.gamma = 1});
   optim::ReduceLROnPlateau plateau(sgd);
   const auto one = [](int) { return 1; };
+  optim::OneCycleLR of_5(two, {.max_lr = 1, .total_steps = 5});
+  optim::SequentialLR sequence(two, {{&of_5}, {}});
+  const auto late = [](const optim::LRScheduler& schedule, const char* name) {
+    xg::StateDict state = schedule.state_dict();
+    for (auto& [key, value] : state) {
+      if (key == name) value = xg::tensor(500);
+    }
+    return state;
+  };
+  const auto with_unknown = [&] {
+    xg::StateDict state = same.state_dict();
+    state.emplace_back("gamma", xg::tensor(1.0));
+    return state;
+  };
   const auto cycle = [&](optim::OneCycleLROptions options) {
     return [&sgd, options] { optim::OneCycleLR(sgd, options); };
   };
@@ -271,16 +302,36 @@ TEST(BadCalls, Schedules) {
             optim::SequentialLR(sgd, {{&of_another}, {}});
           },
           {"same optimizer"}),
+      bad("a part that needs a metric",
+          [&] {
+            optim::SequentialLR(sgd, {{&same, &plateau}, Milestones{2}});
+          },
+          {"SequentialLR", "ReduceLROnPlateau", "metric"}),
       bad("3 functions", [&] { optim::LambdaLR(sgd, one, one, one); }, {"3 functions", "2"}),
       bad("a negative factor", [&] { optim::LambdaLR(sgd, [](int) { return -1; }); },
           {"LambdaLR", "epoch 0", "-1"}),
+      bad("an infinite factor", [&] { optim::LambdaLR(sgd, [](int) { return INFINITY; }); },
+          {"LambdaLR", "epoch 0", "finite", "inf"}),
+      bad("a rate beyond double",
+          [&] {
+            optim::ExponentialLR wild(sgd, {.gamma = 1e308});
+            wild.step();
+          },
+          {"rate", "epoch 1", "finite", "inf"}),
       bad("no state", [&] { same.load_state_dict({}); }, {"last_epoch"}),
       bad("the state of fewer groups", [&] { same.load_state_dict(of_another.state_dict()); },
           {"base_lrs", "(2,)", "2 groups"}),
+      bad("past the end", [&] { of_5.load_state_dict(late(of_5, "last_epoch")); },
+          {"OneCycleLR", "total_steps", "500"}),
+      bad("a part past its end", [&] { sequence.load_state_dict(late(sequence, "0.last_epoch")); },
+          {"OneCycleLR", "total_steps", "500"}),
+      bad("an unknown entry", [&] { same.load_state_dict(with_unknown()); }, {"gamma"}),
       bad("no counters", [&] { plateau.load_state_dict(same.state_dict()); }, {"best"}),
   });
   EXPECT_EQ(sgd.lr(0), 0.5);
   EXPECT_EQ(sgd.lr(1), 2);
   EXPECT_EQ(sgd.momentum(), 0.5);
   EXPECT_EQ(plateau.last_epoch(), 0);
+  EXPECT_EQ(of_5.last_epoch(), 0);
+  EXPECT_EQ(same.last_epoch(), 0);
 }

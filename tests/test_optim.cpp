@@ -207,6 +207,21 @@ TEST(Optim, ResumesFromItsStateExactly) {
   });
 }
 
+TEST(Optim, LoadingTakesValuesAndNoGraph) {
+  const Tensor p = parameter({1}), q = parameter({2});
+  optim::Adam adam({p});
+  step(adam, p, 1);
+  xg::StateDict state = adam.state_dict();
+  for (auto& [name, value] : state) {
+    if (name == "state.0.exp_avg") value = q * 3;
+  }
+  adam.load_state_dict(state);
+  const std::int64_t nodes = xg::live_nodes();
+  state.clear();
+  EXPECT_EQ(xg::live_nodes(), nodes - 1);
+  for (const auto& [name, value] : adam.state_dict()) EXPECT_FALSE(value.requires_grad()) << name;
+}
+
 TEST(Optim, RmspropStaysFiniteWhereTheVarianceRoundsToNothing) {
   const Tensor p = parameter({1});
   optim::RMSprop centered({p}, {.alpha = 0.5, .eps = 1e-3, .centered = true});

@@ -59,10 +59,11 @@ TEST(Schedule, AResumedScheduleIsNotLate) {
       used.push_back(sgd->lr());
       schedule->step();
       if (!interrupted || (epoch != 2 && epoch != 3)) continue;
-      const xg::StateDict saved = schedule->state_dict();
+      const xg::StateDict saved = schedule->state_dict(), in_force = sgd->state_dict();
       sgd = std::make_unique<optim::SGD>(std::vector{p}, optim::SGDOptions{.lr = 100});
       schedule = std::make_unique<optim::StepLR>(*sgd, optim::StepLROptions{.step_size = 4});
       schedule->load_state_dict(saved);
+      sgd->load_state_dict(in_force);
     }
     return used;
   };
@@ -136,10 +137,11 @@ TEST(Schedule, EveryOneResumesWhereItWas) {
       EXPECT_EQ(schedule.get_last_lr(), (Values{sgd->lr(0), sgd->lr(1)}));
       EXPECT_GE(sgd->lr(), 0);
       if (epoch != interruption) continue;
-      const xg::StateDict saved = schedule.state_dict();
+      const xg::StateDict saved = schedule.state_dict(), in_force = sgd->state_dict();
       schedules.clear();
       sgd = fresh();
       schedules = make(*sgd);
+      sgd->load_state_dict(in_force);
       schedules.back()->load_state_dict(saved);
       EXPECT_EQ(schedules.back()->last_epoch(), epoch + 1);
     }
@@ -169,8 +171,8 @@ TEST(Schedule, OneCycleEndsAndMovesTheFirstBetaOfAdam) {
   optim::OneCycleLR warm(one, {.max_lr = 1, .total_steps = 4, .max_momentum = 0.5});
   p.set_grad(full_like(p, 3));
   one.step();
-  EXPECT_EQ(one.state_dict()[3].first, "state.0.exp_avg");
-  EXPECT_EQ(one.state_dict()[3].second.item<double>(), 1.5);
+  EXPECT_EQ(one.state_dict()[4].first, "state.0.exp_avg");
+  EXPECT_EQ(one.state_dict()[4].second.item<double>(), 1.5);
 }
 
 TEST(Schedule, AGroupMayJoinLater) {
@@ -182,8 +184,90 @@ TEST(Schedule, AGroupMayJoinLater) {
   half.step();
   EXPECT_EQ(half.get_last_lr(), (Values{0.5, 4}));
   half.load_state_dict(saved);
-  EXPECT_EQ(sgd.lr(0), 1);
-  EXPECT_EQ(sgd.lr(1), 8);
+  EXPECT_EQ(half.get_last_lr(), (Values{1, 8}));
+  EXPECT_EQ(half.last_epoch(), 0);
+}
+
+TEST(Schedule, TwoResumeInAnyOrderAndLeaveTheRateInForceAlone) {
+  const Tensor p = parameter(1);
+  const auto rate = [&](bool interrupted) {
+    std::optional<optim::SGD> sgd;
+    std::optional<optim::StepLR> half;
+    std::optional<optim::ExponentialLR> tenth;
+    const auto make = [&] {
+      sgd.emplace(std::vector{p}, optim::SGDOptions{.lr = 1});
+      half.emplace(*sgd, optim::StepLROptions{.step_size = 2, .gamma = 0.5});
+      tenth.emplace(*sgd, optim::ExponentialLROptions{.gamma = 0.1});
+    };
+    make();
+    for (int epoch = 0; epoch < 4; ++epoch) {
+      half->step();
+      tenth->step();
+      if (!interrupted) continue;
+      const xg::StateDict a = half->state_dict(), b = tenth->state_dict(), c = sgd->state_dict();
+      make();
+      if (epoch < 2) half->load_state_dict(a);
+      tenth->load_state_dict(b);
+      sgd->load_state_dict(c);
+      if (epoch >= 2) half->load_state_dict(a);
+    }
+    return sgd->lr();
+  };
+  EXPECT_NEAR(rate(false), 1e-4 / 4, 1e-18);
+  EXPECT_EQ(rate(true), rate(false));
+}
+
+TEST(Schedule, WhatComesAfterOneCycleStartsFromItsFirstRate) {  // as PyTorch 1.13
+  const Tensor p = parameter(1);
+  const auto over = [](int n) { return [n](int epoch) { return 1.0 / (epoch + n); }; };
+  const optim::OneCycleLROptions options{.max_lr = 1, .total_steps = 6, .div_factor = 4};
+  optim::SGD sgd({p}, {.lr = 0.5, .momentum = 0.9});
+  optim::LambdaLR before(sgd, over(1));
+  optim::OneCycleLR cycle(sgd, options);
+  optim::LambdaLR after(sgd, over(2));
+  EXPECT_EQ(sgd.lr(), 0.125);
+  before.step();
+  EXPECT_EQ(sgd.lr(), 0.25);
+  after.step();
+  EXPECT_DOUBLE_EQ(sgd.lr(), 0.25 / 3);
+
+  optim::SGD other({p}, {.lr = 0.5, .momentum = 0.9});
+  optim::LinearLR first(other, {.total_iters = 4});
+  optim::OneCycleLR second(other, options);
+  optim::StepLR third(other, {.step_size = 2});
+  optim::SequentialLR sequence(other, {{&first, &second, &third}, {3, 5}});
+  for (double lr : {1 / 12.0, 0.125, 1 / 6.0, 0.25, 0.9944155527272364, 0.25, 0.25, 0.025}) {
+    EXPECT_DOUBLE_EQ(other.lr(), lr);
+    sequence.step();
+  }
+}
+
+TEST(Schedule, ASequenceThatThrowsChangesNothing) {
+  const Tensor p = parameter(1);
+  optim::SGD sgd({p}, {.lr = 1});
+  double factor = 0.5;
+  optim::LambdaLR lambda(sgd, [&](int) { return factor; });
+  optim::ExponentialLR half(sgd, {.gamma = 0.5});
+  half.step();
+  const auto expect_refused = [&](const auto& call) {
+    factor = -1;
+    EXPECT_THROW(call(), xg::Error);
+    factor = 0.5;
+    EXPECT_EQ(sgd.lr(), 0.25);
+    EXPECT_EQ(lambda.last_epoch(), 0);
+    EXPECT_EQ(half.last_epoch(), 1);
+  };
+  expect_refused([&] { optim::SequentialLR(sgd, {{&lambda, &half}, {2}}); });
+  optim::SequentialLR sequence(sgd, {{&half, &lambda}, {2}});
+  sequence.step();
+  EXPECT_EQ(sgd.lr(), 0.5);
+  factor = -1;
+  EXPECT_THROW(sequence.step(), xg::Error);
+  EXPECT_EQ(sgd.lr(), 0.5);
+  EXPECT_EQ(sequence.last_epoch(), 1);
+  factor = 0.25;
+  sequence.step();
+  EXPECT_EQ(sgd.lr(), 0.25);
 }
 
 namespace {

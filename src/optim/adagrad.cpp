@@ -22,7 +22,7 @@ void Adagrad::add_param_group(const AdagradGroup& group) {
                   defaults_.initial_accumulator_value),
       .eps = setting("eps", group.eps, defaults_.eps),
       .maximize = group.maximize.value_or(defaults_.maximize)};
-  add_group(group.params, own.lr);
+  add_group(group.params, own.lr, {true});
   options_.push_back(own);
 }
 

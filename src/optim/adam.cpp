@@ -9,7 +9,7 @@ namespace xgrad::optim {
 
 Adam::Adam(const char* name, bool decoupled, const std::vector<AdamGroup>& groups,
            AdamOptions options)
-    : Optimizer(name, {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"}),
+    : Optimizer(name, {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"}, 1),
       defaults_(options),
       decoupled_(decoupled) {
   if (groups.empty()) add_group({}, 0);  // throws
@@ -34,7 +34,7 @@ void Adam::add_param_group(const AdamGroup& group) {
       .weight_decay = setting("weight_decay", group.weight_decay, decay),
       .amsgrad = group.amsgrad.value_or(defaults_.amsgrad),
       .maximize = group.maximize.value_or(defaults_.maximize)};
-  add_group(group.params, own.lr, beta1);
+  add_group(group.params, own.lr, {true, true, own.amsgrad}, beta1);
   options_.push_back(own);
 }
 

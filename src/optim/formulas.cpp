@@ -202,7 +202,7 @@ double OneCycleLROptions::anneal(const ScheduleAt& at, double start, double peak
 double OneCycleLROptions::rate(const ScheduleAt& at) const {
   require(at.epoch <= total(), "OneCycleLR", "the number of steps", "at most total_steps",
           real(at.epoch));
-  const double first = max_lr[at.group] / div_factor;
+  const double first = base_lr(at.group);
   return anneal(at, first, max_lr[at.group], first / final_div_factor);
 }
 

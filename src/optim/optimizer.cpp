@@ -15,11 +15,13 @@ static std::string described(std::size_t index, const Tensor& param) {
 }
 
 Optimizer::~Optimizer() = default;
-Optimizer::Optimizer(const char* name, std::vector<const char*> state_names)
-    : name_(name), state_names_(std::move(state_names)) {}
+Optimizer::Optimizer(const char* name, std::vector<const char*> state_names,
+                     std::optional<double> momentum_below)
+    : name_(name), state_names_(std::move(state_names)), momentum_below_(momentum_below) {}
 
-void Optimizer::add_group(const std::vector<Tensor>& params, double lr,
+void Optimizer::add_group(const std::vector<Tensor>& params, double lr, std::vector<bool> kept,
                           std::optional<double> momentum) {
+  kept.resize(state_names_.size());
   const std::string op = name_;
   throw_if<Error>(params.empty(), op,
                   ": the list of parameters is empty. Were the layers registered before?");
@@ -27,7 +29,7 @@ void Optimizer::add_group(const std::vector<Tensor>& params, double lr,
   for (const Group& group : groups_) {
     for (const Slot& slot : group.slots) known.push_back(&slot.param);
   }
-  Group group{.slots = {}, .lr = lr, .momentum = momentum};
+  Group group{.slots = {}, .lr = lr, .kept = std::move(kept), .momentum = momentum};
   for (const Tensor& param : params) {
     if (!param.defined()) {
       throw Error(message(op, ": parameter ", known.size(), " is undefined"));
@@ -112,23 +114,24 @@ void Optimizer::set_lr(std::size_t index, double lr) {
 
 template <class F>
 void Optimizer::each_entry(std::vector<Group>& groups, F f) const {
-  const auto real = [](double value) { return tensor(value, {.dtype = float64}); };
   std::size_t index = 0;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const std::string prefix = "param_groups." + std::to_string(g) + ".";
-    Tensor lr = real(groups[g].lr);
-    f(prefix + "lr", lr, lr);
-    groups[g].lr = lr.item<double>();
-    Tensor initial = groups[g].initial_lr ? real(*groups[g].initial_lr) : Tensor();
-    f(prefix + "initial_lr", initial, lr);
-    if (initial.defined()) groups[g].initial_lr = initial.item<double>();
+    const auto number = [&](const char* key, std::optional<double> old, bool needed) {
+      Tensor value = old ? tensor(*old, {.dtype = float64}) : Tensor();
+      f(prefix + key, value, tensor(0.0, {.dtype = float64}), needed);
+      return value.defined() ? value.item<double>() : old;
+    };
+    groups[g].lr = *number("lr", groups[g].lr, true);
+    groups[g].initial_lr = number("initial_lr", groups[g].initial_lr, false);
+    if (groups[g].momentum) groups[g].momentum = number("momentum", groups[g].momentum, true);
     for (Slot& slot : groups[g].slots) {
       const std::string own = "state." + std::to_string(index++) + ".";
       Tensor step = slot.step > 0 ? tensor(slot.step) : Tensor();
-      f(own + "step", step, tensor(slot.step));
+      f(own + "step", step, tensor(slot.step), false);
       slot.step = step.defined() ? step.item<std::int64_t>() : 0;
       for (std::size_t i = 0; i < state_names_.size(); ++i) {
-        f(own + state_names_[i], slot.state[i], slot.param);
+        f(own + state_names_[i], slot.state[i], slot.param, slot.step > 0 && groups[g].kept[i]);
       }
     }
   }
@@ -137,23 +140,23 @@ void Optimizer::each_entry(std::vector<Group>& groups, F f) const {
 StateDict Optimizer::state_dict() const {
   StateDict dict;
   std::vector<Group> groups = groups_;
-  each_entry(groups, [&](const std::string& key, const Tensor& value, const Tensor&) {
+  each_entry(groups, [&](const std::string& key, const Tensor& value, const Tensor&, bool) {
     if (value.defined()) dict.emplace_back(key, value.clone());
   });
   return dict;
 }
 
 void Optimizer::load_state_dict(const StateDict& dict) {
-  const std::string call = std::string(name_) + ": load_state_dict", op = call + ": ";
+  const std::string op = std::string(name_) + ": load_state_dict: ";
   std::vector<bool> used(dict.size());
   bool stepped = false;
   std::vector<Group> groups = groups_;
-  each_entry(groups, [&](const std::string& key, Tensor& value, const Tensor& like) {
+  each_entry(groups, [&](const std::string& key, Tensor& value, const Tensor& like, bool needed) {
     const auto at = std::find_if(dict.begin(), dict.end(), [&](auto& e) { return e.first == key; });
     const bool is_step = key.ends_with(".step");
     if (is_step) stepped = at != dict.end();
     if (at == dict.end()) {
-      throw_if<Error>(key.ends_with(".lr"), op, key, " is missing");
+      throw_if<Error>(needed, op, key, " is missing");
       value = {};
       return;
     }
@@ -161,14 +164,17 @@ void Optimizer::load_state_dict(const StateDict& dict) {
     throw_if<Error>(found.dtype() != like.dtype() || found.shape() != like.shape(), op, key, " is ",
                     found.dtype(), " ", found.shape(), ", expected ", like.dtype(), " ",
                     like.shape());
-    throw_if<Error>(key.starts_with("state.") && !stepped, op, key, " comes without its step");
-    if (is_step || key.ends_with("lr")) {
-      const double number = found.item<double>();
-      detail::require(number >= (is_step ? 1 : 0) && std::isfinite(number), call, key,
-                      is_step ? "at least 1" : "finite and at least 0", number);
+    throw_if<Error>(key.starts_with("state.") && !stepped, op, key.substr(0, key.rfind('.')),
+                    ".step is missing beside ", key);
+    if (is_step) {
+      const double steps = found.item<double>();
+      throw_if<Error>(steps < 1, op, key, " must be at least 1, got ", steps);
+    } else if (!key.starts_with("state.")) {
+      setting(key.c_str(), found.item<double>(), {},
+              key.ends_with(".momentum") ? momentum_below_ : std::nullopt);
     }
     used[static_cast<std::size_t>(at - dict.begin())] = true;
-    value = found.clone();
+    value = found.detach().clone();
   });
   const auto stray = std::find(used.begin(), used.end(), false);
   if (stray != used.end()) {

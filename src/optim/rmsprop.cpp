@@ -21,7 +21,7 @@ void RMSprop::add_param_group(const RMSpropGroup& group) {
       .momentum = setting("momentum", group.momentum, defaults_.momentum),
       .centered = group.centered.value_or(defaults_.centered),
       .maximize = group.maximize.value_or(defaults_.maximize)};
-  add_group(group.params, own.lr, own.momentum);
+  add_group(group.params, own.lr, {true, own.momentum != 0, own.centered}, own.momentum);
   options_.push_back(own);
 }
 

@@ -18,46 +18,72 @@ LRScheduler::LRScheduler(Optimizer& optimizer) : optimizer_(optimizer) {}
 double LRScheduler::rate(const ScheduleAt& at) const { return at.lr; }
 std::optional<double> LRScheduler::momentum(const ScheduleAt&) const { return std::nullopt; }
 
-void LRScheduler::set(std::size_t group, double lr, double base_lr, std::int64_t epoch) {
-  auto& settings = optimizer_.groups_[group];
-  if (epoch >= 0) {
-    if (const auto m = momentum({epoch, group, lr, base_lr})) settings.momentum = m;
+void LRScheduler::set_base_lr(std::size_t group, double lr) {
+  base_lrs_[group] = lr;
+  optimizer_.groups_[group].initial_lr = lr;
+}
+
+/// Those of groups that joined later too.
+std::vector<double> LRScheduler::base_lrs() const {
+  std::vector<double> all = base_lrs_;
+  for (std::size_t g = all.size(); g < optimizer_.groups_.size(); ++g) {
+    all.push_back(optimizer_.groups_[g].initial_lr.value_or(optimizer_.groups_[g].lr));
   }
-  settings.initial_lr = base_lr;
-  settings.lr = lr;
+  return all;
 }
 
 void LRScheduler::advance(std::int64_t epoch) {
-  std::vector<ScheduleAt> next;
+  const std::vector<double> bases = base_lrs();
+  std::vector<std::pair<double, std::optional<double>>> next;
   for (const auto& group : optimizer_.groups_) {
-    next.push_back({epoch, next.size(), group.lr, group.initial_lr.value_or(group.lr)});
-    next.back().lr = rate(next.back());
+    const ScheduleAt at{epoch, next.size(), group.lr, bases[next.size()]};
+    next.emplace_back(rate(at), momentum(at));
+    const double lr = next.back().first;
+    throw_if<Error>(!(lr >= 0 && std::isfinite(lr)), "schedule: the rate at epoch ", epoch,
+                    " must be finite and at least 0, got ", lr);
   }
-  for (const ScheduleAt& at : next) set(at.group, at.lr, at.base_lr, epoch);
+  for (std::size_t g = 0; g < next.size(); ++g) {
+    auto& group = optimizer_.groups_[g];
+    group.lr = next[g].first;
+    if (next[g].second) group.momentum = next[g].second;
+    if (!group.initial_lr) group.initial_lr = bases[g];
+  }
+  base_lrs_ = bases;
 }
 
-void LRScheduler::step() {
-  advance(last_epoch_ + 1);
-  ++last_epoch_;
+void LRScheduler::go_to(std::int64_t epoch) {
+  advance(epoch);
+  last_epoch_ = epoch;
   last_lr_.clear();
   for (const auto& group : optimizer_.groups_) last_lr_.push_back(group.lr);
 }
 
-/// Epoch 0 again, from the rates of the beginning.
-void LRScheduler::restart() {
-  for (auto& group : optimizer_.groups_) group.lr = group.initial_lr.value_or(group.lr);
-  last_epoch_ = -1;
-  step();
+void LRScheduler::step() { go_to(last_epoch_ + 1); }
+
+/// Epoch 0 again, from this schedule's base rates; as the first of a sequence, as in PyTorch, from
+/// the optimizer's, which a OneCycleLR made since has changed.
+void LRScheduler::restart(bool first) {
+  const std::vector<double> bases = base_lrs();
+  std::vector<double> before;
+  for (auto& group : optimizer_.groups_) {
+    const double base = bases[before.size()];
+    before.push_back(std::exchange(group.lr, first ? group.initial_lr.value_or(base) : base));
+  }
+  try {
+    go_to(0);
+  } catch (...) {
+    for (std::size_t g = 0; g < before.size(); ++g) optimizer_.groups_[g].lr = before[g];
+    throw;
+  }
 }
 
 StateDict LRScheduler::state_dict() const {
-  std::vector<double> base_lrs, last_lr = last_lr_;
-  for (const auto& group : optimizer_.groups_) {
-    base_lrs.push_back(group.initial_lr.value_or(group.lr));
-    if (last_lr.size() < base_lrs.size()) last_lr.push_back(group.lr);  // it joined later
+  std::vector<double> last_lr = last_lr_;
+  for (std::size_t g = last_lr.size(); g < optimizer_.groups_.size(); ++g) {
+    last_lr.push_back(optimizer_.groups_[g].lr);  // it joined later
   }
   StateDict dict{{"last_epoch", tensor(last_epoch_)},
-                 {"base_lrs", tensor(base_lrs, {.dtype = float64})},
+                 {"base_lrs", tensor(base_lrs(), {.dtype = float64})},
                  {"last_lr", tensor(last_lr, {.dtype = float64})}};
   for (const auto& [name, value] : counters_) {
     dict.emplace_back(name, tensor(*value, {.dtype = float64}));
@@ -71,6 +97,11 @@ StateDict LRScheduler::state_dict() const {
 }
 
 void LRScheduler::load_state_dict(const StateDict& dict) {
+  const StateDict own = state_dict();
+  for (const auto& [name, value] : dict) {
+    throw_if<Error>(std::none_of(own.begin(), own.end(), [&](auto& e) { return e.first == name; }),
+                    "load_state_dict: ", name, " is nothing that this schedule has");
+  }
   load(dict, "", true);
   load(dict, "", false);
 }
@@ -101,10 +132,16 @@ void LRScheduler::load(const StateDict& dict, const std::string& prefix, bool ch
   for (LRScheduler* part : parts_) {
     part->load(dict, prefix + std::to_string(index++) + ".", check_only);
   }
-  if (check_only) return;
+  const auto last_epoch = static_cast<std::int64_t>(epoch);
+  if (check_only) {
+    for (std::size_t g = 0; g < last_lr.size() && last_epoch >= 0; ++g) {
+      rate({last_epoch, g, last_lr[g], base_lrs[g]});  // throws past the end of OneCycleLR
+    }
+    return;
+  }
+  last_epoch_ = last_epoch;
   last_lr_ = last_lr;
-  last_epoch_ = static_cast<std::int64_t>(epoch);
-  for (std::size_t g = 0; g < last_lr.size(); ++g) set(g, last_lr[g], base_lrs[g], last_epoch_);
+  base_lrs_ = base_lrs;
 }
 
 // ---- LambdaLR -----------------------------------------------------------------------------------
@@ -119,8 +156,8 @@ void LambdaLR::check_and_step() {
 double LambdaLR::rate(const ScheduleAt& at) const {
   if (factors_.size() > 1 && at.group >= factors_.size()) return at.lr;  // it joined later
   const double factor = factors_[factors_.size() == 1 ? 0 : at.group](static_cast<int>(at.epoch));
-  require(factor >= 0, "LambdaLR", "the factor at epoch " + std::to_string(at.epoch), "at least 0",
-          factor);
+  require(factor >= 0 && std::isfinite(factor), "LambdaLR",
+          message("the factor at epoch ", at.epoch), "finite and at least 0", factor);
   return at.base_lr * factor;
 }
 
@@ -136,16 +173,18 @@ SequentialLR::SequentialLR(Optimizer& optimizer, SequentialLROptions options)
   for (const LRScheduler* part : parts_) {
     throw_if<Error>(!part || &part->optimizer_ != &optimizer,
                     "SequentialLR: every scheduler must be of the same optimizer");
+    throw_if<Error>(dynamic_cast<const ReduceLROnPlateau*>(part),
+                    "SequentialLR: ReduceLROnPlateau needs a metric and cannot be a part");
   }
-  for (LRScheduler* part : parts_) part->last_epoch_ = -1;
   step();
+  for (LRScheduler* part : parts_) part->last_epoch_ = part == parts_[0] ? 0 : -1;
 }
 
 void SequentialLR::advance(std::int64_t epoch) {
   const auto next = std::upper_bound(milestones_.begin(), milestones_.end(), epoch);
   LRScheduler& part = *parts_[static_cast<std::size_t>(next - milestones_.begin())];
   if (epoch == 0 || (next != milestones_.begin() && next[-1] == epoch)) {
-    part.restart();
+    part.restart(epoch == 0);
   } else {
     part.step();
   }

@@ -28,7 +28,7 @@ void SGD::add_param_group(const SGDGroup& group) {
   detail::require(std::isfinite(own.dampening), "SGD", "dampening", "finite", own.dampening);
   throw_if<Error>(own.nesterov && (own.momentum == 0 || own.dampening != 0),
                   "SGD: nesterov needs a momentum above 0 and a dampening of 0");
-  add_group(group.params, *own.lr, own.momentum);
+  add_group(group.params, *own.lr, {own.momentum != 0}, own.momentum);
   options_.push_back(own);
 }
 

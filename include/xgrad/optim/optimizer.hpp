@@ -33,9 +33,11 @@ class Optimizer {
   std::optional<double> momentum(std::size_t group = 0) const;
 
   /// Everything needed to go on later: "state.0.exp_avg" (parameters are numbered through all
-  /// groups), "state.0.step", "param_groups.0.lr" ... Copies.
+  /// groups), "state.0.step", "param_groups.0.lr", "param_groups.0.momentum" (for Adam the first
+  /// beta) ... Copies.
   StateDict state_dict() const;
-  /// Throws Error, with nothing changed, unless the entries fit the parameters and are in range.
+  /// Throws Error, with nothing changed, unless the entries fit the parameters, are in range and
+  /// are all there; a parameter that made no step has none.
   void load_state_dict(const StateDict& state);
 
  protected:
@@ -44,10 +46,12 @@ class Optimizer {
     std::int64_t step = 0;      // updates so far
     std::vector<Tensor> state;  // in the order of state_names_; may be undefined
   };
-  Optimizer(const char* name, std::vector<const char*> state_names);
+  Optimizer(const char* name, std::vector<const char*> state_names,
+            std::optional<double> momentum_below = std::nullopt);
 
-  /// Appends a group; the settings have been checked.
-  void add_group(const std::vector<Tensor>& params, double lr,
+  /// Appends a group; the settings have been checked. `kept` says which of the state_names every
+  /// step of it leaves behind.
+  void add_group(const std::vector<Tensor>& params, double lr, std::vector<bool> kept = {},
                  std::optional<double> momentum = std::nullopt);
   /// The group's own setting, else that of the options. Throws Error unless 0 <= setting < below,
   /// which is infinity where none is given.
@@ -65,17 +69,19 @@ class Optimizer {
   struct Group {
     std::vector<Slot> slots;
     double lr = 0;
+    std::vector<bool> kept{};
     std::optional<double> momentum = std::nullopt;
     std::optional<double> initial_lr = std::nullopt;  // the rate when the first schedule came
   };
   const Group& group(std::size_t index) const;
 
-  /// Calls f(key, value, like) for all there is to save. `value` is undefined where there is
-  /// nothing; what f makes of it, of the type and shape of `like`, goes back into the groups.
+  /// Calls f(key, value, like, needed) for all there is to save. `value` is undefined where there
+  /// is nothing; what f makes of it, of the type and shape of `like`, goes back into the groups.
   template <class F>
   void each_entry(std::vector<Group>& groups, F f) const;
 
   std::vector<const char*> state_names_;
+  std::optional<double> momentum_below_;
   std::vector<Group> groups_;
 };
 

@@ -12,7 +12,7 @@ struct ScheduleAt {
   std::int64_t epoch;
   std::size_t group;
   double lr;       ///< in force, from the epoch before
-  double base_lr;  ///< when the first schedule came
+  double base_lr;  ///< when the first schedule came, or what OneCycleLR began with
 };
 
 /// Changes the learning rates of an optimizer, which must outlive it. Call step() after each epoch
@@ -30,9 +30,9 @@ class LRScheduler {
   const std::vector<double>& get_last_lr() const { return last_lr_; }
   std::int64_t last_epoch() const { return last_epoch_; }
 
-  /// "last_epoch", "base_lrs", "last_lr" and what else the schedule counts; loading also sets the
-  /// optimizer's rates, so the first step after it already uses the right one. Throws Error, with
-  /// nothing changed, for entries that are missing, misshapen or out of range.
+  /// "last_epoch", "base_lrs", "last_lr" and what else the schedule counts. The rates in force are
+  /// in the optimizer's state: to go on, make both, then load both. Throws Error, with nothing
+  /// changed, for entries that are missing, unknown, misshapen or out of range.
   StateDict state_dict() const;
   void load_state_dict(const StateDict& state);
 
@@ -44,6 +44,8 @@ class LRScheduler {
   virtual std::optional<double> momentum(const ScheduleAt& at) const;
   /// Sets everything for this epoch, or throws with nothing changed.
   virtual void advance(std::int64_t epoch);
+  /// What later schedules start from.
+  void set_base_lr(std::size_t group, double lr);
   Optimizer& optimizer_;
   // What else there is to save, and the schedules that this one is made of.
   std::vector<std::pair<const char*, double*>> counters_;
@@ -51,17 +53,18 @@ class LRScheduler {
 
  private:
   friend class SequentialLR;
-  void restart();
-  void set(std::size_t group, double lr, double base_lr, std::int64_t epoch);
+  std::vector<double> base_lrs() const;
+  void go_to(std::int64_t epoch);
+  void restart(bool first);
   void load(const StateDict& state, const std::string& prefix, bool check_only);
 
   std::int64_t last_epoch_ = -1;
-  std::vector<double> last_lr_;
+  std::vector<double> last_lr_, base_lrs_;
 };
 
 /// A schedule given by its options: `options.check(optimizer)` throws for what is out of range,
 /// `options.rate(at)` is the formula, `options.momentum(at)`, if there is one, that of the
-/// momentum.
+/// momentum, and `options.base_lr(group)` what takes the place of the base_lr.
 template <class Options>
 class ScheduleOf final : public LRScheduler {
  public:
@@ -69,6 +72,9 @@ class ScheduleOf final : public LRScheduler {
       : LRScheduler(optimizer), options_(std::move(options)) {
     options_.check(optimizer);
     step();
+    if constexpr (requires { options_.base_lr(0); }) {
+      for (std::size_t g = 0; g < optimizer.group_count(); ++g) set_base_lr(g, options_.base_lr(g));
+    }
   }
 
  private:
@@ -180,6 +186,7 @@ struct OneCycleLROptions {
   void check(const Optimizer&) const;
   double rate(const ScheduleAt& at) const;
   std::optional<double> momentum(const ScheduleAt& at) const;
+  double base_lr(std::size_t group) const { return max_lr[group] / div_factor; }
 
  private:
   std::int64_t total() const;
@@ -188,7 +195,7 @@ struct OneCycleLROptions {
 using OneCycleLR = ScheduleOf<OneCycleLROptions>;
 
 /// base_lr * f(epoch), from epoch 0 on: `LambdaLR(opt, [](int epoch) { return 1.0 / (epoch + 1);
-/// })`. One function for all groups, or one for each. A negative factor is an Error.
+/// })`. One function for all groups, or one for each. A factor must be finite and at least 0.
 class LambdaLR final : public LRScheduler {
  public:
   template <class... F>
@@ -206,7 +213,8 @@ class LambdaLR final : public LRScheduler {
 };
 
 struct SequentialLROptions {
-  std::vector<LRScheduler*> schedulers{};  ///< of the same optimizer; must outlive this one
+  std::vector<LRScheduler*> schedulers{};  ///< of the same optimizer; must outlive this one; not
+                                           ///< ReduceLROnPlateau
   std::vector<std::int64_t> milestones{};  ///< rising, >= 1: where the second begins, the third ...
 };
 /// One schedule after the other, each from its own epoch 0 and the rates of the beginning.
