@@ -14,7 +14,7 @@ xg::Tensor i64(xg::Shape shape) { return xg::ones(shape, {.dtype = xg::int64}); 
 xg::Tensor f64(xg::Shape shape) { return xg::ones(shape, {.dtype = xg::float64}); }
 
 const std::vector<BadCall> norm_calls = {
-    {"rms_norm undefined", [] { rms_norm(xg::Tensor(), 3); }, {"undefined"}},
+    {"rms_norm undefined", [] { rms_norm(xg::Tensor(), 3); }, {"rms_norm", "undefined"}},
     {"rms_norm int64",
      [] {
        rms_norm(i64({2, 3}), 3);
@@ -52,7 +52,7 @@ const std::vector<BadCall> norm_calls = {
      {"rms_norm", "eps", "nan"}},
     {"RMSNorm eps", [] { nn::RMSNorm(3, {.eps = -1.0}); }, {"RMSNorm", "eps", "-1.0"}},
 
-    {"group_norm undefined", [] { group_norm(xg::Tensor(), 2); }, {"undefined"}},
+    {"group_norm undefined", [] { group_norm(xg::Tensor(), 2); }, {"group_norm", "undefined"}},
     {"group_norm int64",
      [] {
        group_norm(i64({2, 4}), 2);
@@ -99,7 +99,9 @@ const std::vector<BadCall> norm_calls = {
      {"GroupNorm", "4 channels", "(2, 6)"}},
     {"GroupNorm rank", [] { nn::GroupNorm(2, 4)(f32({4})); }, {"GroupNorm", "(N, C, *)", "(4,)"}},
 
-    {"instance_norm undefined", [] { instance_norm(xg::Tensor()); }, {"undefined"}},
+    {"instance_norm undefined",
+     [] { instance_norm(xg::Tensor()); },
+     {"instance_norm", "undefined"}},
     {"instance_norm int64",
      [] {
        instance_norm(i64({2, 3, 4}));
@@ -145,6 +147,31 @@ const std::vector<BadCall> norm_calls = {
        nn::InstanceNorm1d(3)(f32({2, 4}));
      },
      {"InstanceNorm1d", "3 channels in dimension 0", "(2, 4)"}},
+    {"layer_norm undefined", [] { xg::layer_norm({}, 3); }, {"layer_norm", "undefined"}},
+    {"batch_norm undefined", [] { xg::batch_norm({}, {}, {}); }, {"batch_norm", "undefined"}},
+    {"BatchNorm1d undefined", [] { nn::BatchNorm1d(3)({}); }, {"BatchNorm1d", "undefined"}},
+    {"InstanceNorm1d undefined",
+     [] { nn::InstanceNorm1d(3)({}); },
+     {"InstanceNorm1d", "undefined"}},
+    {"LayerNorm sizes",
+     [] {
+       nn::LayerNorm({2, -3});
+     },
+     {"LayerNorm", "negative", "(2, -3)"}},
+    {"GroupNorm sizes", [] { nn::GroupNorm(2, -4, {.affine = false}); }, {"GroupNorm", "(-4,)"}},
+    {"InstanceNorm sizes", [] { nn::InstanceNorm1d(-1); }, {"InstanceNorm", "(-1,)"}},
+    {"BatchNorm sizes", [] { nn::BatchNorm1d(-1); }, {"BatchNorm", "(-1,)"}},
+    {"GELU", [] { nn::GELU({"x"}); }, {"gelu", "approximate", "\"x\""}},
+    {"Linear int64",
+     [] {
+       nn::Linear(2, 2)(i64({3, 2}));
+     },
+     {"linear", "to(xg::float32)"}},
+    {"linear undefined",
+     [] {
+       linear({}, f32({2, 2}));
+     },
+     {"linear", "undefined"}},
     {"InstanceNorm eps", [] { nn::InstanceNorm1d(3, {.eps = -1}); }, {"InstanceNorm", "eps"}},
 };
 
@@ -158,17 +185,17 @@ const std::vector<BadCall> attention_calls = {
      [] {
        scaled_dot_product_attention(xg::Tensor(), f32({2, 3}), f32({2, 3}));
      },
-     {"undefined"}},
+     {sdpa, "undefined"}},
     {"sdpa undefined key",
      [] {
        scaled_dot_product_attention(f32({2, 3}), {}, f32({2, 3}));
      },
-     {"undefined"}},
+     {sdpa, "undefined"}},
     {"sdpa undefined value",
      [] {
        scaled_dot_product_attention(f32({2, 3}), f32({2, 3}), {});
      },
-     {"undefined"}},
+     {sdpa, "undefined"}},
     {"sdpa int64",
      [] {
        attention_weights(i64({2, 3}), i64({2, 3}));
@@ -208,7 +235,7 @@ const std::vector<BadCall> attention_calls = {
      [] {
        attend({2, 3}, {4, 3}, {4, 3}, f32({4, 2}));
      },
-     {sdpa, "(4, 2)", "(2, 4)"}},
+     {sdpa, "mask", "(4, 2)", "(2, 4)"}},
     {"sdpa larger mask",
      [] {
        attend({2, 3}, {4, 3}, {4, 3}, f32({5, 2, 4}));
@@ -227,6 +254,27 @@ const std::vector<BadCall> attention_calls = {
        nn::MultiheadAttention(4, 2)(f32({2, 3, 5}));
      },
      {"MultiheadAttention", "E = 4", "(2, 3, 5)"}},
+    {"attention's features without a batch",
+     [] {
+       nn::MultiheadAttention(4, 2)(f32({3, 5}));
+     },
+     {"MultiheadAttention", "E = 4", "got (3, 5), (3, 5) and (3, 5)"}},
+    {"attention of two ranks",
+     [] {
+       nn::MultiheadAttention(4, 2).forward(f32({3, 4}), f32({2, 3, 4}), f32({2, 3, 4}));
+     },
+     {"MultiheadAttention", "got (3, 4), (2, 3, 4) and"}},
+    {"attention of a vector",
+     [] { nn::MultiheadAttention(4, 2)(f32({4})); },
+     {"MultiheadAttention", "got (4,)"}},
+    {"attention undefined",
+     [] { nn::MultiheadAttention(4, 2)({}); },
+     {"MultiheadAttention", "undefined"}},
+    {"attention int64",
+     [] {
+       nn::MultiheadAttention(4, 2)(i64({3, 4}));
+     },
+     {"linear", "to(xg::float32)"}},
     {"attention's keys and values",
      [] {
        nn::MultiheadAttention(4, 2).forward(f32({2, 3, 4}), f32({2, 5, 4}), f32({2, 6, 4}));

@@ -26,6 +26,8 @@ TEST(BadCalls, Losses) {
         bad<xg::ShapeError>(name, [=] { loss(p, xg::tensor(0.5)); }, {name, "(1, 2)", "()"}));
     calls.push_back(bad<xg::DTypeError>(name, [=] { loss(xg::tensor({1}), xg::tensor({1})); },
                                         {name, "int64", "float32"}));
+    calls.push_back(bad(name, [=] { loss({}, p); }, {name, "undefined"}));
+    calls.push_back(bad(name, [=] { loss(p, {}); }, {name, "undefined"}));
   };
   pair("mse_loss", [](const Tensor& x, const Tensor& t) { return mse_loss(x, t); });
   pair("l1_loss", [](const Tensor& x, const Tensor& t) { return l1_loss(x, t); });
@@ -53,7 +55,7 @@ TEST(BadCalls, Losses) {
       bad("a negative one", bce(-0.25), {"-0.25", "[0, 1]"}),
       bad("a NaN", bce(not_a_number), {"nan", "[0, 1]"}),
       bad<xg::ShapeError>("weight", [&] { binary_cross_entropy(p, p, {.weight = xg::ones({3})}); },
-                          {"binary_cross_entropy", "(3,)", "(1, 2)"}),
+                          {"binary_cross_entropy", "weight", "(3,)", "(1, 2)"}),
       bad<xg::ShapeError>("weight of more dimensions",
                           [&] {
                             binary_cross_entropy(p, p, {.weight = xg::ones({1, 1, 2})});
@@ -70,6 +72,13 @@ TEST(BadCalls, Losses) {
             binary_cross_entropy_with_logits(p, p, {.pos_weight = xg::ones({4, 1})});
           },
           {"pos_weight", "(4, 1)", "(1, 2)"}),
+      bad("no reduction", [&] { mse_loss(p, p, xg::Reduction(9)); }, {"mse_loss", "Reduction(9)"}),
+      bad("no reduction", [&] { kl_div(p, p, {xg::Reduction(-1)}); }, {"kl_div", "Reduction(-1)"}),
+      bad("no reduction", [&] { nll_loss(p, labels, {.reduction = xg::Reduction(4)}); },
+          {"nll_loss", "Reduction(4)"}),
+      bad("undefined", [&] { cross_entropy({}, labels); }, {"cross_entropy", "undefined"}),
+      bad("undefined", [&] { cross_entropy(p, {}); }, {"cross_entropy", "undefined"}),
+      bad("undefined", [&] { nll_loss(p, {}); }, {"nll_loss", "undefined"}),
       bad("batchmean", [&] { mse_loss(p, p, batchmean); }, {"mse_loss", "batchmean", "kl_div"}),
       bad("batchmean", [&] { l1_loss(p, p, batchmean); }, {"l1_loss", "batchmean"}),
       bad("batchmean", [&] { huber_loss(p, p, {batchmean}); }, {"huber_loss", "batchmean"}),

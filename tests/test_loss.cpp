@@ -199,6 +199,15 @@ TEST(CrossEntropyOp, IgnoredRows) {
   EXPECT_EQ(dx[2], 0.0f);  // whatever the logits of that row are
   EXPECT_EQ(dx[3], 0.0f);
 
+  for (const double smoothing : {0.0, 0.1}) {
+    for (const bool create_graph : {false, true}) {
+      const Tensor loss = xg::cross_entropy(x, target, {.label_smoothing = smoothing});
+      const Tensor slope = xg::grad(loss, {x}, {.create_graph = create_graph})[0];
+      EXPECT_TRUE(isfinite(loss).all() && isfinite(slope).all()) << smoothing << create_graph;
+      expect_values(slope[1], {0, 0});
+    }
+  }
+
   const Tensor z = leaf(xg::rand({2, 3}));
   const Tensor all = xg::cross_entropy(z, xg::tensor({-100, -100}));
   EXPECT_TRUE(std::isnan(all.item<float>()));
@@ -300,12 +309,36 @@ TEST(PairLosses, FusedAndRecordedPathsAgree) {
   }
 }
 
+TEST(PairLosses, SmoothL1OfTinyBeta) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const xg::DType dtype : {xg::float32, xg::float64}) {
+    for (const double beta : {0.0, 1e-40}) {
+      const Tensor x = xg::tensor({nan, 1.0, 0.0, -2.0, infinity}, {dtype, true});
+      const Tensor t = xg::zeros(5, {dtype, true});
+      const Tensor loss = smooth_l1_loss(x, t, {xg::Reduction::none, beta});
+      expect_values(loss, {nan, 1, 0, 2, infinity});
+      const double at_0 = beta == 0 ? -1 : 0;  // PyTorch's
+      for (const bool create_graph : {false, true}) {
+        const auto by = xg::grad(loss.sum(), {x, t}, {{}, create_graph, true});
+        expect_values(by[0], {nan, 1, at_0, -1, 1});
+        expect_values(by[1], {nan, -1, at_0, 1, -1});
+      }
+    }
+  }
+}
+
 TEST(PairLosses, MixedTypesPromote) {
   const Tensor x = leaf(xg::tensor({0.5, 0.25}));
   const Tensor y = binary_cross_entropy(x, xg::tensor({1, 0}));
   EXPECT_NEAR(y.item<double>(), -(std::log(0.5) + std::log(0.75)) / 2, 1e-6);
   const Tensor wide = binary_cross_entropy_with_logits(x, xg::tensor({1, 0}, f64));
   EXPECT_EQ(wide.dtype(), xg::float64);
+  const Tensor whole = xg::tensor({1, 0}), half = xg::tensor({0.5, 0.5});
+  const auto bce = [&](const Tensor& input) {
+    return binary_cross_entropy_with_logits(input, half, {.pos_weight = half});
+  };
+  EXPECT_TRUE(xg::equal(bce(whole), bce(whole.to(xg::float32))));
+  EXPECT_EQ(l1_loss(whole == 1, half).item<double>(), 0.5);
   wide.backward();
   EXPECT_EQ(x.grad().dtype(), xg::float32);
 }

@@ -102,6 +102,41 @@ TEST(Module, MovedSequentialStillWorks) {
   EXPECT_EQ(moved[-1].type_name(), "Sequential");
 }
 
+TEST(Module, AModuleThatWasMovedFromSaysSo) {
+  const auto refused = [](const auto& use, const std::string& type) {
+    expect_words(error_of<xg::Error>(use), {type, "moved into another one"});
+  };
+  const xg::Tensor x = xg::ones({2, 2});
+  nn::Linear a(2, 2);
+  nn::ReLU relu;
+  nn::BatchNorm1d norm(2);
+  nn::MultiheadAttention attention(2, 1);
+  { nn::Sequential(std::move(a), std::move(relu), std::move(norm), std::move(attention)); }
+  // The new owner is gone, so whatever their members refer to is gone as well.
+  refused([&] { a(x); }, "Linear");
+  refused([&] { text(a); }, "Linear");
+  refused([&] { a.state_dict(); }, "Linear");
+  refused([&] { a.parameters(); }, "Linear");
+  refused([&] { a.named_modules(); }, "Linear");
+  refused([&] { a.train(); }, "Linear");
+  refused([&] { a.to(xg::float64); }, "Linear");
+  refused([&] { a.remove_hook(0); }, "Linear");
+  refused([&] { a.register_buffer("b", x); }, "Linear");
+  refused([&] { nn::Sequential(std::move(a)); }, "Linear");
+  refused([&] { relu(x); }, "ReLU");
+  refused([&] { norm.freeze(); }, "BatchNorm1d");
+  refused([&] { norm.reset_running_stats(); }, "BatchNorm1d");
+  refused([&] { attention(x); }, "MultiheadAttention");
+  refused([&] { attention.forward(x, x, x); }, "MultiheadAttention");
+  nn::CrossEntropyLoss loss({.weight = xg::tensor({1.0, 9.0})});
+  const nn::CrossEntropyLoss moved = std::move(loss);
+  refused([&] { loss(x, xg::tensor({0, 1})); }, "CrossEntropyLoss");
+  refused([&] { loss.forward(x, xg::tensor({0, 1})); }, "CrossEntropyLoss");
+  nn::Sequential net(nn::Tanh{}), other = std::move(net);
+  refused([&] { net(x); }, "Sequential");
+  refused([&] { net.push_back(nn::Tanh()); }, "Sequential");
+}
+
 TEST(Module, NoCopiesAndNoSlices) {
   static_assert(!std::is_copy_constructible_v<Mlp>);
   static_assert(!std::is_copy_assignable_v<Mlp>);

@@ -219,6 +219,16 @@ TEST(BatchNormOp, LargeOffsetAndManyRows) {
   }
 }
 
+TEST(NormOp, RecordedGradientFarFromZero) {
+  xg::manual_seed(2);
+  const Tensor x = leaf(xg::randn({4, 8}) + 1e4);
+  const Tensor g = xg::randn({4, 8});
+  for (const Tensor& y :
+       {xg::batch_norm(x, {}, {}, {}, {}, {.training = true}), xg::layer_norm(x, 8)}) {
+    expect_close(recorded_grads(y, {x}, g)[0], fused_grads(y, {x}, g)[0], 1e-5);
+  }
+}
+
 // ---- gradients ----------------------------------------------------------------------------------
 
 TEST(BatchNormOp, N08EvalBackward) {

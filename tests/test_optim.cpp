@@ -257,6 +257,21 @@ TEST(Clip, NormOfAllGradientsTogether) {
   expect_grads(2, -2.5, 2.5);
 }
 
+TEST(Clip, PowersOutOfRangeAreNoInfiniteNorm) {
+  const auto clip = [](double a, double b, double p, double norm) {
+    const Tensor first = parameter({0}), second = parameter({0});
+    first.set_grad(xg::tensor({a}, {.dtype = xg::float64}));
+    second.set_grad(xg::tensor({b}, {.dtype = xg::float64}));
+    EXPECT_NEAR(optim::clip_grad_norm_({first, second}, norm / 2, {.norm_type = p}) / norm, 1,
+                1e-12);
+    EXPECT_NEAR(first.grad().item<double>() / a, 0.5, 1e-6);
+    EXPECT_NEAR(second.grad().item<double>() / b, 0.5, 1e-6);
+  };
+  clip(1e200, 1e200, 2, std::sqrt(2.0) * 1e200);
+  clip(3, 4, 1000, 4);
+  clip(300, -400, 1000, 400);
+}
+
 TEST(Clip, ANonFiniteNormChangesNothing) {
   for (const double bad :
        {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {

@@ -274,6 +274,8 @@ TEST(Reduce, WrongDimensionsAreErrorsThatSayWhatToDo) {
   EXPECT_THROW(mean(x, {1, -1}), xg::ShapeError);
   EXPECT_THROW(max(x, 2), xg::IndexError);
   EXPECT_THROW(cumsum(x, 2), xg::IndexError);
+  expect_words(error_of<xg::IndexError>([&] { x.any(5); }), {"any: dim 5"});
+  expect_words(error_of<xg::IndexError>([&] { x.all(3); }), {"all: dim 3"});
   EXPECT_THROW(sum(xg::ones({}), 1), xg::IndexError);
   EXPECT_EQ(sum(xg::ones({}), -1).item<double>(), 1);
   const std::string text = message([&] { sum(x, {}); });
@@ -283,6 +285,19 @@ TEST(Reduce, WrongDimensionsAreErrorsThatSayWhatToDo) {
   EXPECT_THROW(norm(xg::tensor({1, 2})), xg::DTypeError);
   EXPECT_THROW(argmax(xg::tensor({true})), xg::DTypeError);
 }
+
+// Not sum(1), which a keepdim in the wrong place would mean.
+template <class X, class D>
+constexpr int ways_to_reduce =  // clang-format off
+    requires(X x, D d) { x.sum(d); } + requires(X x, D d) { sum(x, d); } +
+    requires(X x, D d) { x.mean(d); } + requires(X x, D d) { mean(x, d); } +
+    requires(X x, D d) { x.amax(d); } + requires(X x, D d) { amax(x, d); } +
+    requires(X x, D d) { x.amin(d); } + requires(X x, D d) { amin(x, d); } +
+    requires(X x, D d) { x.any(d); } + requires(X x, D d) { any(x, d); } +
+    requires(X x, D d) { x.all(d); } + requires(X x, D d) { all(x, d); };
+// clang-format on
+static_assert(ways_to_reduce<Tensor, int> == 12 && ways_to_reduce<Tensor, std::int64_t> == 12);
+static_assert(ways_to_reduce<Tensor, bool> == 0);
 
 TEST(Reduce, IntegersAndBoolsSumAsIntegers) {
   const Tensor counts = sum(xg::tensor({{true, false, true}, {true, true, true}}), 1);
@@ -351,6 +366,20 @@ TEST(Reduce, VarianceOfNumbersFarFromZero) {
   EXPECT_NEAR(var(x).item<double>(), 5.0 / 3, 1e-6);
   EXPECT_EQ(var(xg::full({256}, 1234.567)).item<double>(), 0);
   EXPECT_EQ(var(xg::full({7, 5}, 1e8), {.dim = 0}).to_vector<double>(), Values(5, 0.0));
+}
+
+TEST(Reduce, RootsOfSquaresBeyondFloat) {
+  const double root = std::sqrt(0.5);
+  for (const double unit : {1e-30, 1e25, 1e30, 1e38}) {
+    const Tensor x = xg::tensor({unit, 2 * unit}).requires_grad_();
+    EXPECT_NEAR(xg::std(x).item<double>() / unit, root, 1e-6);
+    EXPECT_NEAR(norm(x).item<double>() / unit, std::sqrt(5.0), 1e-6);
+    for (const bool create_graph : {false, true}) {
+      expect_near(grad(xg::std(x), {x}, {.create_graph = create_graph})[0], {-root, root}, 1e-6);
+    }
+  }
+  const Tensor far = xg::tensor({0.0, 3e38}).requires_grad_();  // twice its std is infinite
+  expect_near(slope(xg::std(far), far), {-root, root}, 1e-6);
 }
 
 TEST(Reduce, LogsumexpDoesNotOverflow) {

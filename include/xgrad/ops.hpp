@@ -136,22 +136,26 @@ Tensor sum(const Tensor& x, std::int64_t dim, bool keepdim = false);
 template <class = void>
 Tensor sum(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim = false);
 Tensor sum(const Tensor& x, ReduceOptions options);
+Tensor sum(const Tensor& x, std::same_as<bool> auto, bool = false) = delete;
 Tensor mean(const Tensor& x);  ///< floating point only
 Tensor mean(const Tensor& x, std::int64_t dim, bool keepdim = false);
 template <class = void>
 Tensor mean(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim = false);
 Tensor mean(const Tensor& x, ReduceOptions options);
+Tensor mean(const Tensor& x, std::same_as<bool> auto, bool = false) = delete;
 /// The greatest element; ties share the gradient evenly. Throws IndexError over no elements.
 Tensor amax(const Tensor& x);
 Tensor amax(const Tensor& x, std::int64_t dim, bool keepdim = false);
 template <class = void>
 Tensor amax(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim = false);
 Tensor amax(const Tensor& x, ReduceOptions options);
+Tensor amax(const Tensor& x, std::same_as<bool> auto, bool = false) = delete;
 Tensor amin(const Tensor& x);
 Tensor amin(const Tensor& x, std::int64_t dim, bool keepdim = false);
 template <class = void>
 Tensor amin(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim = false);
 Tensor amin(const Tensor& x, ReduceOptions options);
+Tensor amin(const Tensor& x, std::same_as<bool> auto, bool = false) = delete;
 
 struct VarOptions {
   detail::ByName only_by_name = detail::ByName();
@@ -212,8 +216,10 @@ Tensor argmin(const Tensor& x, std::int64_t dim, bool keepdim = false);
 /// Whether any element, or all, are not 0 (of none: no, yes); bool, no gradient.
 Tensor any(const Tensor& x);
 Tensor any(const Tensor& x, std::int64_t dim, bool keepdim = false);
+Tensor any(const Tensor& x, std::same_as<bool> auto, bool = false) = delete;
 Tensor all(const Tensor& x);
 Tensor all(const Tensor& x, std::int64_t dim, bool keepdim = false);
+Tensor all(const Tensor& x, std::same_as<bool> auto, bool = false) = delete;
 /// Product over all or one dimension; right where elements are 0.
 Tensor prod(const Tensor& x);
 Tensor prod(const Tensor& x, std::int64_t dim, bool keepdim = false);

@@ -191,21 +191,25 @@ class Tensor {
   template <class = void>
   Tensor sum(std::initializer_list<std::int64_t> dims, bool keepdim = false) const;
   Tensor sum(ReduceOptions options) const;
+  Tensor sum(std::same_as<bool> auto, bool = false) const = delete;
   Tensor mean() const;
   Tensor mean(std::int64_t dim, bool keepdim = false) const;
   template <class = void>
   Tensor mean(std::initializer_list<std::int64_t> dims, bool keepdim = false) const;
   Tensor mean(ReduceOptions options) const;
+  Tensor mean(std::same_as<bool> auto, bool = false) const = delete;
   Tensor amax() const;
   Tensor amax(std::int64_t dim, bool keepdim = false) const;
   template <class = void>
   Tensor amax(std::initializer_list<std::int64_t> dims, bool keepdim = false) const;
   Tensor amax(ReduceOptions options) const;
+  Tensor amax(std::same_as<bool> auto, bool = false) const = delete;
   Tensor amin() const;
   Tensor amin(std::int64_t dim, bool keepdim = false) const;
   template <class = void>
   Tensor amin(std::initializer_list<std::int64_t> dims, bool keepdim = false) const;
   Tensor amin(ReduceOptions options) const;
+  Tensor amin(std::same_as<bool> auto, bool = false) const = delete;
   /// Unbiased (divides by n - 1) unless told otherwise, as in PyTorch.
   Tensor var(struct VarOptions options) const;
   Tensor var(std::int64_t dim, bool unbiased = true, bool keepdim = false) const;
@@ -223,8 +227,10 @@ class Tensor {
   struct ValuesAndIndices min(std::int64_t dim, bool keepdim = false) const;
   Tensor any() const;
   Tensor any(std::int64_t dim, bool keepdim = false) const;
+  Tensor any(std::same_as<bool> auto, bool = false) const = delete;
   Tensor all() const;
   Tensor all(std::int64_t dim, bool keepdim = false) const;
+  Tensor all(std::same_as<bool> auto, bool = false) const = delete;
   Tensor argmax() const;
   Tensor argmax(std::int64_t dim, bool keepdim = false) const;
   Tensor argmin() const;

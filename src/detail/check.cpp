@@ -52,6 +52,12 @@ Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b) {
   return out;
 }
 
+bool stretches(const Shape& shape, const Shape& to) {
+  const auto fits = [](std::int64_t from, std::int64_t size) { return from == size || from == 1; };
+  const int added = to.dim() - shape.dim();
+  return added >= 0 && std::equal(shape.begin(), shape.end(), to.begin() + added, fits);
+}
+
 std::size_t checked_bytes(const char* op, const Shape& shape, DType dtype) {
   constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   std::uint64_t bytes = static_cast<std::uint64_t>(itemsize(dtype));
@@ -70,6 +76,7 @@ std::size_t checked_bytes(const char* op, const Shape& shape, DType dtype) {
 }
 
 void check_floating(const char* op, const Tensor& x) {
+  check_defined(op, x);
   throw_if<DTypeError>(!is_floating_point(x.dtype()), op, ": needs a floating point tensor, got ",
                        x.dtype(), " of shape ", x.shape(), "; convert it with to(xg::float32)");
 }

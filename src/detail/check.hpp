@@ -15,8 +15,17 @@ int wrap_dim(const char* op, std::int64_t dim, int rank);
 /// exactly one honest guess.
 Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b);
 
+/// Whether broadcasting stretches the one shape to the other.
+bool stretches(const Shape& shape, const Shape& to);
+
 /// Number of bytes of a new tensor. Throws ShapeError for a negative size or an overflow.
 std::size_t checked_bytes(const char* op, const Shape& shape, DType dtype);
+
+/// Throws Error unless all of the tensors are defined.
+template <class... T>
+void check_defined(const char* op, const T&... x) {
+  throw_if<Error>(!(x.defined() && ...), op, ": a tensor is undefined (default-constructed)");
+}
 
 /// Throws DTypeError unless x is float32 or float64.
 void check_floating(const char* op, const Tensor& x);

@@ -1,5 +1,6 @@
 #include "kernels/reduce.hpp"
 
+#include <cmath>
 #include <limits>
 
 namespace xgrad::kernels {
@@ -7,10 +8,12 @@ namespace xgrad::kernels {
 namespace {
 
 template <class T, class R, class Term>
-XGRAD_INLINE void total(const Groups& at, const T* x, const double* center, double divisor, R* out,
-                        Term term) {
+XGRAD_INLINE void total(const Groups& at, const T* x, const double* center, double divisor,
+                        bool root, R* out, Term term) {
   const auto add = [](double a, double b) { return a + b; };
-  const auto finish = [=](std::int64_t o, double sum) { out[o] = static_cast<R>(sum / divisor); };
+  const auto finish = [=](std::int64_t o, double sum) {
+    out[o] = static_cast<R>(root ? std::sqrt(sum / divisor) : sum / divisor);
+  };
   if (center) {
     const auto step = [=](double a, T v, std::int64_t o) {
       return a + term(static_cast<double>(v) - center[o]);
@@ -34,7 +37,7 @@ XGRAD_INLINE void extreme(const Groups& at, const T* x, T start, Above above, T*
 
 template <class T, class R>
 XGRAD_CLONES void sums(const Groups& at, const T* x, const double* center, double divisor, R* out) {
-  total(at, x, center, divisor, out, [](double d) { return d; });
+  total(at, x, center, divisor, false, out, [](double d) { return d; });
 }
 template void sums(const Groups&, const float*, const double*, double, float*);
 template void sums(const Groups&, const float*, const double*, double, double*);
@@ -42,11 +45,11 @@ template void sums(const Groups&, const double*, const double*, double, double*)
 
 template <class T>
 XGRAD_CLONES void squares(const Groups& at, const T* x, const double* center, double divisor,
-                          T* out) {
-  total(at, x, center, divisor, out, [](double d) { return d * d; });
+                          bool root, T* out) {
+  total(at, x, center, divisor, root, out, [](double d) { return d * d; });
 }
-template void squares(const Groups&, const float*, const double*, double, float*);
-template void squares(const Groups&, const double*, const double*, double, double*);
+template void squares(const Groups&, const float*, const double*, double, bool, float*);
+template void squares(const Groups&, const double*, const double*, double, bool, double*);
 
 template <class T>
 XGRAD_CLONES void extremes(const Groups& at, const T* x, bool greatest, T* out) {

@@ -100,9 +100,9 @@ XGRAD_INLINE void fold(const Groups& at, const T* x, A start, Step step, Merge m
 /// `center`. T and R are float and float, float and double, or double and double.
 template <class T, class R>
 void sums(const Groups& at, const T* x, const double* center, double divisor, R* out);
-/// The same for (x - center)^2; T is float or double, as below.
+/// The same for (x - center)^2, or its root; T is float or double, as below.
 template <class T>
-void squares(const Groups& at, const T* x, const double* center, double divisor, T* out);
+void squares(const Groups& at, const T* x, const double* center, double divisor, bool root, T* out);
 /// The greatest or the least element; NaN wins.
 template <class T>
 void extremes(const Groups& at, const T* x, bool greatest, T* out);

@@ -1,6 +1,6 @@
 #include "xgrad/nn/attention.hpp"
 
-#include "detail/message.hpp"
+#include "detail/check.hpp"
 #include "xgrad/nn/init.hpp"
 #include "xgrad/ops.hpp"
 
@@ -28,17 +28,21 @@ MultiheadAttention::MultiheadAttention(std::int64_t embed_dim, std::int64_t head
 }
 
 Tensor MultiheadAttention::forward(const Tensor& query, const Tensor& key, const Tensor& value) {
-  if (query.dim() == 2 && key.dim() == 2 && value.dim() == 2) {
-    return squeeze(forward(unsqueeze(query, 0), unsqueeze(key, 0), unsqueeze(value, 0)), 0);
-  }
+  check_not_moved();
+  xgrad::detail::check_defined("MultiheadAttention", query, key, value);
   const std::int64_t embed_dim = in_proj_weight.size(1);
+  const std::int64_t rank = query.dim();
   const auto fits = [&](const Tensor& x) {
-    return x.dim() == 3 && x.size(0) == query.size(0) && x.size(2) == embed_dim;
+    return x.dim() == rank && (rank == 2 || (rank == 3 && x.size(0) == query.size(0))) &&
+           x.size(-1) == embed_dim;
   };
   throw_if<ShapeError>(
-      !fits(query) || !fits(key) || !fits(value) || key.size(1) != value.size(1),
+      !fits(query) || !fits(key) || !fits(value) || key.size(-2) != value.size(-2),
       "MultiheadAttention: expected query (B, T, E), key and value (B, S, E) with E = ", embed_dim,
-      ", got ", query.shape(), ", ", key.shape(), " and ", value.shape());
+      ", or all without B, got ", query.shape(), ", ", key.shape(), " and ", value.shape());
+  if (rank == 2) {
+    return squeeze(forward(unsqueeze(query, 0), unsqueeze(key, 0), unsqueeze(value, 0)), 0);
+  }
   const auto heads = [&](const Tensor& x, std::int64_t third) {  // (B, heads, T, features of one)
     const Tensor weight = in_proj_weight.narrow(0, third * embed_dim, embed_dim);
     const Tensor bias =

@@ -62,6 +62,9 @@ std::string Flatten::extra_repr() const {
 std::string LeakyReLU::extra_repr() const {
   return "negative_slope=" + python_repr(negative_slope);
 }
+GELU::GELU(GeluOptions with) : options(std::move(with)) {
+  gelu(zeros({}), options);  // throws for an unknown approximation
+}
 std::string GELU::extra_repr() const { return "approximate='" + options.approximate + "'"; }
 std::string ELU::extra_repr() const { return "alpha=" + python_repr(alpha); }
 std::string Softplus::extra_repr() const {

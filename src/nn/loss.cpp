@@ -5,6 +5,7 @@
 namespace xgrad::nn {
 
 Tensor Loss::operator()(const Tensor& input, const Tensor& target) {
+  check_not_moved();
   try {
     return forward(input, target);
   } catch (Error& error) {

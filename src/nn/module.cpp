@@ -28,11 +28,20 @@ Module::Module(Module&& other) noexcept
       contents_(std::exchange(other.contents_, nullptr)) {}
 Module::~Module() { delete contents_; }
 
+void Module::check_not_moved() const {
+  if (!contents_)
+    throw Error(message(type_name(), ": this module has been moved into another one; use that"));
+}
+Module::Contents& Module::contents() const {
+  check_not_moved();
+  return *contents_;
+}
+
 std::int64_t Module::child_count() const {
-  return static_cast<std::int64_t>(contents_->children.size());
+  return static_cast<std::int64_t>(contents().children.size());
 }
 Module& Module::child(std::int64_t i) const {
-  return *contents_->children[static_cast<std::size_t>(i)].second;
+  return *contents().children[static_cast<std::size_t>(i)].second;
 }
 
 Tensor Module::forward(const Tensor&) {
@@ -42,10 +51,10 @@ Tensor Module::forward(const Tensor&) {
 
 Tensor Module::operator()(const Tensor& x) {
   try {
-    if (contents_->before.empty() && contents_->after.empty()) return forward(x);
+    if (contents().before.empty() && contents().after.empty()) return forward(x);
     // Copies, so that a hook may remove itself.
-    const auto before = contents_->before;
-    const auto after = contents_->after;
+    const auto before = contents().before;
+    const auto after = contents().after;
     Tensor input = x;
     for (const auto& [id, hook] : before) {
       if (const Tensor other = hook(*this, input); other.defined()) input = other;
@@ -73,8 +82,8 @@ void Module::check_name(const std::string& name) const {
   const auto taken = [&](const auto& list) {
     return std::any_of(list.begin(), list.end(), [&](const auto& e) { return e.first == name; });
   };
-  if (name.empty() || name.find('.') != std::string::npos || taken(contents_->parameters) ||
-      taken(contents_->buffers) || taken(contents_->children)) {
+  if (name.empty() || name.find('.') != std::string::npos || taken(contents().parameters) ||
+      taken(contents().buffers) || taken(contents().children)) {
     throw Error(message("register: the name \"", name, "\" in ", type_name(),
                         " is empty, taken or has a dot"));
   }
@@ -83,8 +92,9 @@ void Module::check_name(const std::string& name) const {
 Module& Module::register_module(std::string name, std::unique_ptr<Module> module) {
   check_name(name);
   throw_if<Error>(!module, "register_module: \"", name, "\" is a null pointer");
+  module->check_not_moved();
   module->name_ = name;
-  return *contents_->children.emplace_back(std::move(name), std::move(module)).second;
+  return *contents().children.emplace_back(std::move(name), std::move(module)).second;
 }
 
 static Tensor& kept(Tensors& list, std::string name, Tensor value) {
@@ -94,12 +104,12 @@ static Tensor& kept(Tensors& list, std::string name, Tensor value) {
 Tensor& Module::register_parameter(std::string name, Tensor value) {
   check_name(name);
   if (value.defined()) value.requires_grad_().impl().is_parameter = true;
-  return kept(contents_->parameters, std::move(name), std::move(value));
+  return kept(contents().parameters, std::move(name), std::move(value));
 }
 
 Tensor& Module::register_buffer(std::string name, Tensor value) {
   check_name(name);
-  return kept(contents_->buffers, std::move(name), std::move(value));
+  return kept(contents().buffers, std::move(name), std::move(value));
 }
 
 // ---- listing ------------------------------------------------------------------------------------
@@ -107,7 +117,7 @@ Tensor& Module::register_buffer(std::string name, Tensor value) {
 template <class F>
 void Module::each_module(const std::string& prefix, F&& f) const {
   f(prefix, *this);
-  for (const auto& [name, child] : contents_->children) {
+  for (const auto& [name, child] : contents().children) {
     child->each_module(prefix.empty() ? name : prefix + "." + name, f);
   }
 }
@@ -124,8 +134,8 @@ StateDict Module::collected(bool parameters, bool buffers, bool once) const {
     }
   };
   each_module("", [&](const std::string& prefix, const Module& module) {
-    if (parameters) add(prefix, module.contents_->parameters);
-    if (buffers) add(prefix, module.contents_->buffers);
+    if (parameters) add(prefix, module.contents().parameters);
+    if (buffers) add(prefix, module.contents().buffers);
   });
   return out;
 }
@@ -133,7 +143,7 @@ StateDict Module::collected(bool parameters, bool buffers, bool once) const {
 std::vector<Tensor*> Module::slots(bool parameters) const {
   std::vector<Tensor*> out;
   each_module("", [&](const std::string&, const Module& module) {
-    const Contents& all = *module.contents_;
+    const Contents& all = module.contents();
     for (const auto& entry : parameters ? all.parameters : all.buffers) {
       out.push_back(entry.second.get());
     }
@@ -154,7 +164,7 @@ std::vector<Tensor> Module::buffers() const { return without_names(named_buffers
 
 std::vector<std::pair<std::string, Module*>> Module::named_children() const {
   std::vector<std::pair<std::string, Module*>> out;
-  for (const auto& [name, child] : contents_->children) out.emplace_back(name, child.get());
+  for (const auto& [name, child] : contents().children) out.emplace_back(name, child.get());
   return out;
 }
 
@@ -206,15 +216,15 @@ static std::uint64_t add(Hooks& hooks, Hook hook) {
 }
 
 std::uint64_t Module::register_forward_hook(ForwardHook hook) {
-  return add(contents_->after, std::move(hook));
+  return add(contents().after, std::move(hook));
 }
 std::uint64_t Module::register_forward_pre_hook(ForwardPreHook hook) {
-  return add(contents_->before, std::move(hook));
+  return add(contents().before, std::move(hook));
 }
 void Module::remove_hook(std::uint64_t id) {
   const auto is_it = [id](const auto& hook) { return hook.first == id; };
-  std::erase_if(contents_->before, is_it);
-  std::erase_if(contents_->after, is_it);
+  std::erase_if(contents().before, is_it);
+  std::erase_if(contents().after, is_it);
 }
 
 // ---- printing -----------------------------------------------------------------------------------
@@ -230,11 +240,12 @@ std::string Module::type_name() const {
 }
 
 std::string to_string(const Module& module) {
+  const auto children = module.named_children();  // first: refuses a module that was moved from
   std::string body = module.extra_repr();
-  for (const auto& [name, child] : module.named_children()) {
+  for (const auto& [name, child] : children) {
     body += (body.empty() ? "(" : "\n(") + name + "): " + to_string(*child);
   }
-  if (module.named_children().empty() && body.find('\n') == body.npos) {
+  if (children.empty() && body.find('\n') == body.npos) {
     return module.type_name() + "(" + body + ")";
   }
   body.insert(0, "\n");

@@ -1,5 +1,7 @@
 #include "xgrad/nn/norm.hpp"
 
+#include <algorithm>
+
 #include "detail/bug.hpp"
 #include "detail/check.hpp"
 #include "detail/python.hpp"
@@ -10,9 +12,15 @@ namespace xgrad::nn {
 
 using xgrad::detail::python_repr;
 
-static void check_eps(const char* layer, double eps) {
+/// The options; throws Error where their eps or one of the sizes is negative.
+template <class Options>
+static Options checked(const char* layer, const Options& with, const Shape& sizes) {
+  const double eps = std::optional<double>(with.eps).value_or(0);
   if (!(eps >= 0))
     throw Error(message(layer, ": eps must not be negative, got ", python_repr(eps)));
+  throw_if<Error>(std::any_of(sizes.begin(), sizes.end(), [](std::int64_t n) { return n < 0; }),
+                  layer, ": sizes must not be negative, got ", sizes);
+  return with;
 }
 
 static std::string truth(bool b) { return b ? "True" : "False"; }
@@ -23,20 +31,20 @@ static Tensor zeros_if(bool wanted, const Shape& shape) { return wanted ? zeros(
 /// Throws ShapeError for a rank or a number of channels that the layer does not take.
 static void check_channels(const Module& layer, const Tensor& x, const detail::Ranks& ranks,
                            int dim, std::int64_t channels) {
-  throw_if<ShapeError>(x.dim() < ranks.least || x.dim() > ranks.most, layer.type_name(),
-                       ": expected x of shape ", ranks.shapes, ", got ", x.shape());
-  if (x.size(dim) == channels) return;
-  throw ShapeError(message(layer.type_name(), ": expected ",
-                           xgrad::detail::count(channels, "channel"), " in dimension ", dim,
-                           ", got x of shape ", x.shape()));
+  const bool ranked = x.defined() && x.dim() >= ranks.least && x.dim() <= ranks.most;
+  if (ranked && x.size(dim) == channels) return;
+  const std::string name = layer.type_name();
+  xgrad::detail::check_defined(name.c_str(), x);
+  throw_if<ShapeError>(!ranked, name, ": expected x of shape ", ranks.shapes, ", got ", x.shape());
+  throw ShapeError(message(name, ": expected ", xgrad::detail::count(channels, "channel"),
+                           " in dimension ", dim, ", got x of shape ", x.shape()));
 }
 
 LayerNorm::LayerNorm(Shape sizes, LayerNormOptions with)
     : normalized_shape(sizes),
-      options(with),
+      options(checked("LayerNorm", with, sizes)),
       weight(register_parameter("weight", ones_if(with.elementwise_affine, sizes))),
       bias(register_parameter("bias", zeros_if(with.elementwise_affine && with.bias, sizes))) {
-  check_eps("LayerNorm", with.eps);
   if (XGRAD_BUG(layer_norm_weight_not_trainable)) weight = weight.detach();
 }
 Tensor LayerNorm::forward(const Tensor& x) {
@@ -49,10 +57,8 @@ std::string LayerNorm::extra_repr() const {
 
 RMSNorm::RMSNorm(Shape sizes, RMSNormOptions with)
     : normalized_shape(sizes),
-      options(with),
-      weight(register_parameter("weight", ones_if(with.elementwise_affine, sizes))) {
-  check_eps("RMSNorm", with.eps.value_or(0));
-}
+      options(checked("RMSNorm", with, sizes)),
+      weight(register_parameter("weight", ones_if(with.elementwise_affine, sizes))) {}
 Tensor RMSNorm::forward(const Tensor& x) {
   return rms_norm(x, normalized_shape, weight, options.eps);
 }
@@ -64,10 +70,9 @@ std::string RMSNorm::extra_repr() const {
 GroupNorm::GroupNorm(std::int64_t groups, std::int64_t channels, GroupNormOptions with)
     : num_groups(groups),
       num_channels(channels),
-      options(with),
+      options(checked("GroupNorm", with, channels)),
       weight(register_parameter("weight", ones_if(with.affine, channels))),
       bias(register_parameter("bias", zeros_if(with.affine, channels))) {
-  check_eps("GroupNorm", with.eps);
   if (groups > 0 && channels % groups == 0) return;
   throw Error(
       message("GroupNorm: num_channels ", channels, " is not divisible by num_groups ", groups));
@@ -83,14 +88,12 @@ std::string GroupNorm::extra_repr() const {
 
 InstanceNorm::InstanceNorm(std::int64_t channels, InstanceNormOptions with, detail::Ranks ranks)
     : num_features(channels),
-      options(with),
+      options(checked("InstanceNorm", with, channels)),
       weight(register_parameter("weight", ones_if(with.affine, channels))),
       bias(register_parameter("bias", zeros_if(with.affine, channels))),
-      ranks_(ranks) {
-  check_eps("InstanceNorm", with.eps);
-}
+      ranks_(ranks) {}
 Tensor InstanceNorm::forward(const Tensor& x) {
-  const bool one_row = x.dim() == ranks_.least;
+  const bool one_row = x.defined() && x.dim() == ranks_.least;
   check_channels(*this, x, ranks_, one_row ? 0 : 1, num_features);
   if (!one_row) return instance_norm(x, weight, bias, options.eps);
   return squeeze(instance_norm(unsqueeze(x, 0), weight, bias, options.eps), 0);
@@ -103,7 +106,7 @@ std::string InstanceNorm::extra_repr()
 
 BatchNorm::BatchNorm(std::int64_t channels, BatchNormOptions with, detail::Ranks ranks)
     : num_features(channels),
-      options(with),
+      options(checked("BatchNorm", with, channels)),
       weight(register_parameter("weight", ones_if(with.affine, channels))),
       bias(register_parameter("bias", zeros_if(with.affine, channels))),
       running_mean(register_buffer("running_mean", zeros_if(with.track_running_stats, channels))),
@@ -111,9 +114,7 @@ BatchNorm::BatchNorm(std::int64_t channels, BatchNormOptions with, detail::Ranks
       num_batches_tracked(register_buffer("num_batches_tracked", with.track_running_stats
                                                                      ? zeros({}, {.dtype = int64})
                                                                      : Tensor())),
-      ranks_(ranks) {
-  check_eps("BatchNorm", with.eps);
-}
+      ranks_(ranks) {}
 
 Tensor BatchNorm::forward(const Tensor& x) {
   check_channels(*this, x, ranks_, 1, num_features);
@@ -137,12 +138,14 @@ std::string BatchNorm::extra_repr() const {
 }
 
 void BatchNorm::freeze() {
+  check_not_moved();
   if (!running_mean.defined())
     throw Error(message(type_name(), ": freeze needs running statistics"));
   frozen_ = true;
 }
 
 void BatchNorm::reset_running_stats() {
+  check_not_moved();
   if (!running_mean.defined()) return;
   running_mean.zero_();
   running_var.fill_(1);

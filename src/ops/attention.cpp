@@ -16,6 +16,7 @@ static Shape leading(const Tensor& x) {
 /// Checks all that takes part; v may be undefined.
 static void check_attention(const char* op, const Tensor& q, const Tensor& k, const Tensor& v,
                             const AttentionOptions& options) {
+  detail::check_defined(op, q, k);
   detail::check_floating(op, q);
   for (const Tensor* x : {&k, &v}) {
     if (x == &v && !v.defined()) continue;
@@ -35,9 +36,8 @@ static void check_attention(const char* op, const Tensor& q, const Tensor& k, co
   scores.push_back(k.size(-2));
   const Tensor& mask = options.mask;
   if (!mask.defined()) return;
-  throw_if<ShapeError>(
-      mask.dim() > scores.dim() || detail::broadcast_shapes(op, scores, mask.shape()) != scores, op,
-      ": mask of shape ", mask.shape(), " does not broadcast to the scores ", scores);
+  throw_if<ShapeError>(!detail::stretches(mask.shape(), scores), op, ": mask of shape ",
+                       mask.shape(), " does not broadcast to the scores ", scores);
   throw_if<DTypeError>(mask.dtype() != bool_ && mask.dtype() != q.dtype(), op,
                        ": the mask must be bool or ", q.dtype(), ", got ", mask.dtype());
 }
@@ -66,6 +66,7 @@ Tensor attention_weights(const Tensor& q, const Tensor& k, AttentionOptions opti
 
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                     AttentionOptions options) {
+  detail::check_defined("scaled_dot_product_attention", q, k, v);
   check_attention("scaled_dot_product_attention", q, k, v, options);
   return ops::gemm(weights_of(q, k, options), false, v, false, "UnsafeViewBackward0");
 }

@@ -52,6 +52,7 @@ void check_weight(const std::string& op, const Tensor& weight, const Tensor& inp
 /// Checks everything about classes as targets and gives each position its share of the loss.
 Classes classes_for(const std::string& op, const Tensor& input, const Tensor& target,
                     const Tensor& weight, Reduction reduction, std::int64_t ignore_index) {
+  detail::check_defined(op.c_str(), input, target);
   detail::check_floating(op.c_str(), input);
   ops::check_reduction(op.c_str(), reduction);
   throw_if<ShapeError>(input.dim() == 0, op, ": needs an input (N, C, *) or (C), got shape ()");
@@ -113,6 +114,12 @@ Tensor pick(const Tensor& x, const Classes& at) {
   return at.reduced ? sum(loss) + at.nothing() : loss;
 }
 
+/// log_softmax, of zeros for the positions that are ignored: nothing there reaches the gradient.
+Tensor log_probabilities(const Tensor& x, const Classes& at) {
+  const Tensor ignored = unsqueeze(at.target == at.ignore_index, at.dim());
+  return log_softmax(masked_fill(x, ignored, 0), at.dim());
+}
+
 }  // namespace
 
 Tensor nll_loss(const Tensor& input, const Tensor& target, NllLossOptions options) {
@@ -159,7 +166,7 @@ static Tensor fused_cross_entropy(const Tensor& input, const Classes& at) {
       [input = save(input), at, dx](const Tensor& g) {
         if (!is_grad_enabled()) return dx * (at.reduced ? g : unsqueeze(g, at.dim()));
         const auto forward = [&](const std::vector<Tensor>& in) {
-          return pick(log_softmax(in[0], at.dim()), at);
+          return pick(log_probabilities(in[0], at), at);
         };
         return composed(forward, g, {input})[0];
       },
@@ -197,6 +204,7 @@ static Tensor soft_cross_entropy(const Tensor& input, const Tensor& target,
 }
 
 Tensor cross_entropy(const Tensor& input, const Tensor& target, CrossEntropyOptions options) {
+  detail::check_defined("cross_entropy", input, target);
   const double share = options.label_smoothing;
   throw_if<Error>(!(share >= 0 && share <= 1),
                   "cross_entropy: label_smoothing must be between 0 and 1, got ", share);
@@ -207,7 +215,7 @@ Tensor cross_entropy(const Tensor& input, const Tensor& target, CrossEntropyOpti
                                  options.ignore_index);
   if (share == 0) return fused_cross_entropy(input, at);
   const int dim = at.dim();
-  const Tensor log_p = log_softmax(input, dim);
+  const Tensor log_p = log_probabilities(input, at);
   Tensor even = masked_fill(-sum(weighted(log_p, options.weight, dim), dim),
                             target == options.ignore_index, 0);
   if (at.reduced) even = sum(even) / at.total;

@@ -84,11 +84,11 @@ Tensor argmin(const Tensor& x, std::int64_t dim, bool keepdim) {
 
 Tensor any(const Tensor& x) { return sum(x != 0) != 0; }
 Tensor any(const Tensor& x, std::int64_t dim, bool keepdim) {
-  return sum(x != 0, dim, keepdim) != 0;
+  return ops::sum(x != 0, axes_of("any", x, dim), keepdim, "") != 0;
 }
 Tensor all(const Tensor& x) { return sum(x == 0) == 0; }
 Tensor all(const Tensor& x, std::int64_t dim, bool keepdim) {
-  return sum(x == 0, dim, keepdim) == 0;
+  return ops::sum(x == 0, axes_of("all", x, dim), keepdim, "") == 0;
 }
 
 }  // namespace xgrad

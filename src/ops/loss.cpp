@@ -23,14 +23,17 @@ Reduction reduction_from(const std::string& name) {
 }
 
 void ops::check_reduction(const char* op, Reduction reduction) {
-  if (reduction != Reduction::batchmean) return;
-  throw Error(message(op, ": reduction batchmean is for kl_div; use mean, sum or none"));
+  if (reduction >= Reduction::none && reduction < Reduction::batchmean) return;
+  throw_if<Error>(reduction == Reduction::batchmean, op,
+                  ": reduction batchmean is for kl_div; use mean, sum or none");
+  throw Error(message(op, ": there is no Reduction(", static_cast<int>(reduction), ")"));
 }
 
 namespace {
 
 /// Throws unless the shapes are equal and the common type, which is returned, is a real one.
 DType check_pair(const char* op, const Tensor& input, const Tensor& target) {
+  detail::check_defined(op, input, target);
   if (input.shape() != target.shape()) {
     throw ShapeError(
         message(op, ": input of shape ", input.shape(), " and target of shape ", target.shape(),
@@ -44,9 +47,7 @@ DType check_pair(const char* op, const Tensor& input, const Tensor& target) {
 
 /// Throws ShapeError unless the weights, if there are any, stretch to the shape of the input.
 void check_stretches(const char* op, const char* what, const Tensor& weight, const Tensor& input) {
-  if (!weight.defined()) return;
-  const bool more = weight.dim() > input.dim();
-  if (!more && detail::broadcast_shapes(op, weight.shape(), input.shape()) == input.shape()) return;
+  if (!weight.defined() || detail::stretches(weight.shape(), input.shape())) return;
   throw ShapeError(message(op, ": ", what, " of shape ", weight.shape(),
                            " does not broadcast to the input's shape ", input.shape()));
 }
@@ -107,14 +108,14 @@ Tensor pairwise(const char* op, const char* node, const Tensor& input, const Ten
       input, target);
 }
 
-/// The same for a loss(d) of the difference, with the rule formula(g, d).
+/// The same for an even loss(d) of the difference, with the rule formula(g, d).
 template <class F, class G>
 Tensor of_difference(const char* op, const char* node, const Tensor& input, const Tensor& target,
                      Reduction reduction, F loss, G formula) {
   return pairwise(
       op, node, input, target, reduction, [=](auto x, auto t) { return loss(x - t); },
       [=](const auto& g, const auto& x, const auto& t) { return formula(g, x - t); },
-      [=](const auto& g, const auto& x, const auto& t) { return formula(-g, x - t); });
+      [=](const auto& g, const auto& x, const auto& t) { return formula(g, t - x); });
 }
 
 // Functions of numbers for the formulas; of tensors they are xgrad's.
@@ -125,18 +126,27 @@ T clamp(T v, double low, double high = std::numeric_limits<double>::infinity()) 
   return v < constant(v, low) ? constant(v, low) : v > constant(v, high) ? constant(v, high) : v;
 }
 
-/// scale times d^2 / 2 within the bound, bound (|d| - bound / 2) outside.
+template <std::floating_point T>
+T where(bool choice, T a, T b) {
+  return choice ? a : b;
+}
+
+/// incline (|d| - bound / 2) outside of the bound, and within it the parabola that meets it.
+/// PyTorch's slope for a bound of 0 is -1 at 0.
 Tensor huber(const char* op, const char* node, const Tensor& input, const Tensor& target,
-             double bound, double scale, Reduction reduction) {
+             double bound, double incline, Reduction reduction) {
+  const double unit = bound / incline;
   return of_difference(
       op, node, input, target, reduction,
       [=](auto d) {
         const auto size = std::abs(d);
         const auto b = constant(d, bound);
-        return (size <= b ? d * d / 2 : b * (size - b / 2)) * constant(d, scale);
+        return size < b ? d * d / 2 / constant(d, unit) : constant(d, incline) * (size - b / 2);
       },
       [=](const auto& g, const auto& d) {
-        return g * clamp(d, -bound, bound) * constant(d, scale);
+        const auto most = g * constant(d, incline);
+        return where(d <= constant(d, -bound), -most,
+                     where(d >= constant(d, bound), most, g * d / constant(d, unit)));
       });
 }
 
@@ -158,26 +168,21 @@ Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) 
 }
 
 Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
-  check_pair("l1_loss", input, target);
+  const DType type = check_pair("l1_loss", input, target);
   ops::check_reduction("l1_loss", reduction);
-  return reduced(abs(input - target), reduction);
+  return reduced(abs(input.to(type) - target.to(type)), reduction);
 }
 
 Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, SmoothL1LossOptions options) {
   constexpr const char* op = "smooth_l1_loss";
   constexpr const char* node = "SmoothL1LossBackward0";
-  if (options.beta == 0) {  // l1_loss, but PyTorch's slope at 0 is -1
-    return of_difference(
-        op, node, input, target, options.reduction, [](auto d) { return std::abs(d); },
-        [](const auto& g, const auto& d) { return g * (1 - 2 * (d <= 0)); });
-  }
-  check_positive(op, "beta", options.beta);
-  return huber(op, node, input, target, options.beta, 1 / options.beta, options.reduction);
+  if (options.beta != 0) check_positive(op, "beta", options.beta);
+  return huber(op, node, input, target, options.beta, 1, options.reduction);
 }
 
 Tensor huber_loss(const Tensor& input, const Tensor& target, HuberLossOptions options) {
   check_positive("huber_loss", "delta", options.delta);
-  return huber("huber_loss", "HuberLossBackward0", input, target, options.delta, 1,
+  return huber("huber_loss", "HuberLossBackward0", input, target, options.delta, options.delta,
                options.reduction);
 }
 
@@ -216,7 +221,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
                                         BCEWithLogitsLossOptions options) {
   constexpr const char* op = "binary_cross_entropy_with_logits";
   constexpr const char* node = "BinaryCrossEntropyWithLogitsBackward0";
-  check_pair(op, input, target);
+  const DType type = check_pair(op, input, target);
   ops::check_reduction(op, options.reduction);
   check_stretches(op, "weight", options.weight, input);
   check_stretches(op, "pos_weight", options.pos_weight, input);
@@ -232,7 +237,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
   if (!options.weight.defined() && !options.pos_weight.defined()) return loss(options.reduction);
   Tensor each = loss(Reduction::none);
   if (options.pos_weight.defined()) {
-    each = each - (options.pos_weight - 1) * target * logsigmoid(input);
+    each = each - (options.pos_weight - 1) * target * logsigmoid(input.to(type));
   }
   return weighted(node, each, options.weight, options.reduction);
 }
@@ -240,6 +245,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
 Tensor kl_div(const Tensor& input, const Tensor& target, KLDivLossOptions options) {
   check_pair("kl_div", input, target);
   const Reduction reduction = options.reduction;
+  if (reduction != Reduction::batchmean) ops::check_reduction("kl_div", reduction);
   throw_if<ShapeError>(reduction == Reduction::batchmean && input.dim() == 0,
                        "kl_div: batchmean needs a batch, got shape ()");
   const Tensor loss = options.log_target

@@ -5,7 +5,7 @@
 
 namespace xgrad::ops {
 
-/// Throws Error for `batchmean`, which only kl_div knows.
+/// Throws Error for `batchmean`, which only kl_div knows, and for what is no Reduction.
 void check_reduction(const char* op, Reduction reduction);
 
 }  // namespace xgrad::ops

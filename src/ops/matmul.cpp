@@ -15,10 +15,11 @@ namespace xgrad {
 using ops::gemm;
 
 static void check_same_dtype(const char* op, const Tensor& a, const char* what, const Tensor& b) {
+  detail::check_defined(op, a, b);
   if (a.dtype() == b.dtype()) return;
   throw DTypeError(message(op, ": ", a.dtype(), " of shape ", a.shape(), " and ", what, b.dtype(),
-                           " of shape ", b.shape(),
-                           "; convert one, for example with to(xg::", a.dtype(), ")"));
+                           " of shape ", b.shape(), "; convert one, for example with to(xg::",
+                           promote_types(a.dtype(), b.dtype()), ")"));
 }
 
 /// The dimensions before the last two.

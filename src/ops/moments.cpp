@@ -29,13 +29,15 @@ static void means(const kernels::Groups& at, const T* x, double* out) {
   if (at.reduced > 0) kernels::each_block(at, add_first);
 }
 
-static Tensor variance(const char* op, const Tensor& x, Axes axes, const VarOptions& options) {
+/// The variance or, for std, its root: taken in double, where squares of floats do not overflow.
+static Tensor variance(const char* op, const Tensor& x, Axes axes, const VarOptions& options,
+                       bool root) {
   detail::check_floating(op, x);
   const double divisor = degrees_of_freedom(x, axes, options.unbiased);
   return ops::reduced(x, axes, options.keepdim, [&](const auto& at, const auto* from, auto* to) {
     std::vector<double> mean(static_cast<std::size_t>(at.outer * at.inner));
     means(at, from, mean.data());
-    kernels::squares(at, from, mean.data(), divisor, to);
+    kernels::squares(at, from, mean.data(), divisor, root, to);
   });
 }
 
@@ -49,7 +51,7 @@ Tensor var(const Tensor& x, VarOptions options) {
   const Axes axes = axes_of("var", x, options.dim);
   const double divisor = degrees_of_freedom(x, axes, options.unbiased);
   return record(
-      variance("var", x, axes, options), "VarBackward0",
+      variance("var", x, axes, options, false), "VarBackward0",
       [x = save(x), axes, divisor](const Tensor& g) { return away_from_mean(g, x, axes, divisor); },
       x);
 }
@@ -58,11 +60,11 @@ Tensor std(const Tensor& x, VarOptions options) {
   const Axes axes = axes_of("std", x, options.dim);
   const double divisor = degrees_of_freedom(x, axes, options.unbiased);
   return record(
-      sqrt(variance("std", x, axes, options)), "StdBackward0",
+      variance("std", x, axes, options, true), "StdBackward0",
       [x = save(x), axes, divisor](const Tensor& g, const Tensor& y) {
-        const Tensor by_variance =
-            XGRAD_BUG(std_of_dead_row_is_nan) ? g / (y * 2) : where(y == 0, 0, over(g, y * 2));
-        return away_from_mean(by_variance, x, axes, divisor);
+        const Tensor over_y =
+            XGRAD_BUG(std_of_dead_row_is_nan) ? g / y : where(y == 0, 0, over(g, y));
+        return away_from_mean(over_y, x, axes, 2 * divisor);  // dy = d(y^2) / 2 y
       },
       x);
 }
@@ -78,9 +80,9 @@ Tensor std(const Tensor& x, std::int64_t dim, bool unbiased, bool keepdim) {
 
 static Tensor norm_of(const Tensor& x, Axes axes, bool keepdim, double p) {
   if (p == 2) {
-    return sqrt(ops::reduced(x, axes, keepdim, [](const auto& at, const auto* from, auto* to) {
-      kernels::squares(at, from, nullptr, 1, to);
-    }));
+    return ops::reduced(x, axes, keepdim, [](const auto& at, const auto* from, auto* to) {
+      kernels::squares(at, from, nullptr, 1, true, to);
+    });
   }
   const auto total = [&](const Tensor& terms) { return ops::sum(terms, axes, keepdim, ""); };
   if (p == 0) return total(x != 0).to(x.dtype());

@@ -46,7 +46,9 @@ static std::int64_t inner_size(const Shape& x) {
 /// (x - mean) / sqrt(var + eps) over the given dimensions, recorded; with a mean of 0 unless
 /// centered.
 static Tensor standardized(const Tensor& x, const Dims& dims, double eps, bool centered = true) {
-  const Tensor d = centered ? x - mean(x, {.dim = dims, .keepdim = true}) : x;
+  const auto moved = [&](const Tensor& v) { return v - mean(v, {.dim = dims, .keepdim = true}); };
+  // Twice, since far from 0 the first mean is rounded too coarsely for the distances from it.
+  const Tensor d = centered ? moved(moved(x)) : x;
   const Tensor root = sqrt(mean(square(d), {.dim = dims, .keepdim = true}) + eps);
   return d / (XGRAD_BUG(norm_rstd_is_a_constant) ? root.detach() : root);
 }
@@ -70,6 +72,7 @@ static void check_normalized_shape(const char* op, const Shape& shape, const Sha
 static Tensor norm_of_rows(const char* op, bool centered, const Tensor& x,
                            const Shape& normalized_shape, const Tensor& weight, const Tensor& bias,
                            double eps) {
+  detail::check_defined(op, x);
   check_normalized_shape(op, normalized_shape, x.shape());
   check_norm(op, x, normalized_shape, weight, bias, eps);
 
@@ -126,8 +129,8 @@ Tensor layer_norm(const Tensor& x, Shape normalized_shape, const Tensor& weight,
 
 Tensor rms_norm(const Tensor& x, Shape normalized_shape, const Tensor& weight,
                 std::optional<double> eps) {
-  const double least = x.dtype() == float64 ? std::numeric_limits<double>::epsilon()
-                                            : std::numeric_limits<float>::epsilon();
+  const double least = x.defined() && x.dtype() == float64 ? std::numeric_limits<double>::epsilon()
+                                                           : std::numeric_limits<float>::epsilon();
   return norm_of_rows("rms_norm", false, x, normalized_shape, weight, {}, eps.value_or(least));
 }
 
@@ -149,6 +152,7 @@ static Tensor norm_of_groups(const char* op, const char* node, const Tensor& x, 
 
 Tensor group_norm(const Tensor& x, std::int64_t num_groups, const Tensor& weight,
                   const Tensor& bias, double eps) {
+  detail::check_defined("group_norm", x);
   throw_if<ShapeError>(x.dim() < 2 || num_groups < 1 || x.size(1) % num_groups != 0,
                        "group_norm: needs x (N, C, *) with a C that num_groups divides, got ",
                        x.shape(), " and num_groups=", num_groups);
@@ -160,6 +164,7 @@ Tensor group_norm(const Tensor& x, std::int64_t num_groups, const Tensor& weight
 }
 
 Tensor instance_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+  detail::check_defined("instance_norm", x);
   throw_if<ShapeError>(x.dim() < 2 || inner_size(x.shape()) == 1,
                        "instance_norm: needs x (N, C, *) with more than 1 value per channel, got ",
                        x.shape());
@@ -214,6 +219,7 @@ void use_batch(const Tensor& x, double momentum, PerChannel& mean, PerChannel& v
 
 void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var,
                       const Tensor& weight, const Tensor& bias, const BatchNormOptions& options) {
+  detail::check_defined("batch_norm", x);
   throw_if<ShapeError>(x.dim() < 2, "batch_norm: needs x of shape (N, C, *), got ", x.shape());
   const std::int64_t channels = x.shape()[XGRAD_BUG(batch_norm_affine_sized_by_batch) ? 0 : 1];
   check_norm("batch_norm", x, channels, weight, bias, options.eps);

@@ -1,6 +1,7 @@
 #include "xgrad/optim/clip.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include "detail/bug.hpp"
 #include "detail/message.hpp"
@@ -27,10 +28,20 @@ double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm,
   const NoGrad no_grad;
   std::vector<Tensor> grads = gradients(op, parameters);
   if (grads.empty()) return 0;
-  std::vector<Tensor> norms;  // in double, where squares of floats do not overflow
-  for (const Tensor& g : grads) norms.push_back(norm(g.to(float64), {.p = options.norm_type}));
-  double total = norm(stack(norms), {.p = options.norm_type}).item<double>();
-  if (XGRAD_BUG(clip_takes_largest_norm)) total = amax(stack(norms)).item<double>();
+  const auto norm_of_all = [&](double p, double unit) {
+    std::vector<Tensor> norms;  // in double, where squares of floats do not overflow
+    for (const Tensor& g : grads) {
+      const Tensor wide = g.to(float64);
+      norms.push_back(norm(unit == 1 ? wide : wide / unit, {.p = p}));
+    }
+    if (XGRAD_BUG(clip_takes_largest_norm)) return amax(stack(norms)).item<double>();
+    return norm(stack(norms), {.p = p}).item<double>() * unit;
+  };
+  double total = norm_of_all(options.norm_type, 1);
+  if (!std::isfinite(total) || total == 0) {  // perhaps only the powers are out of range
+    const double largest = norm_of_all(std::numeric_limits<double>::infinity(), 1);
+    if (std::isfinite(largest) && largest > 0) total = norm_of_all(options.norm_type, largest);
+  }
   if (!std::isfinite(total)) {
     if (!options.error_if_nonfinite) return total;
     throw Error(message(op, ": the norm of the gradients is ", total, "; they are unchanged"));

@@ -36,7 +36,7 @@ struct ELU : Module {
 
 /// `GELU({.approximate = "tanh"})`
 struct GELU : Module {
-  explicit GELU(GeluOptions with = {}) : options(std::move(with)) {}
+  explicit GELU(GeluOptions with = {});
   Tensor forward(const Tensor& x) override { return gelu(x, options); }
   std::string extra_repr() const override;
   GeluOptions options;

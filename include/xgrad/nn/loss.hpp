@@ -26,6 +26,7 @@ class LossOf : public Loss {
   }
   using Loss::forward;
   Tensor forward(const Tensor& input, const Tensor& target) override {
+    check_not_moved();
     return f(input, target, options_);
   }
 

@@ -123,11 +123,14 @@ class Module {
  protected:
   Module();
   Module(Module&&) noexcept;
+  /// Throws Error for a module whose contents another one has taken over.
+  void check_not_moved() const;
   std::int64_t child_count() const;
   Module& child(std::int64_t i) const;
 
  private:
   struct Contents;  // children, parameters, buffers, hooks
+  Contents& contents() const;
 
   static void check_not_sliced(const std::type_info& object, const std::type_info& type);
   void check_name(const std::string& name) const;
