@@ -1,82 +1,236 @@
-// One training step of a small net, timed beside the same step in libtorch where that is installed.
-#include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <vector>
+// Times the rows of rows.hpp in xgrad, in plain loops and, where it is installed, in libtorch. Each
+// side is a program of its own, so that it has its own memory and environment; a round asks one
+// after the other, so that what disturbs the machine disturbs all.
+#include <fmt/format.h>
+#include <unistd.h>
 
-#include "step.hpp"
-#include "xgrad/xgrad.hpp"
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <regex>
+#include <set>
+#include <sstream>
 
-namespace xg = xgrad;
+#include "process.hpp"
+#include "report.hpp"
 
+namespace fs = std::filesystem;
+
+namespace bench {
 namespace {
 
-/// The step: 784-128-10, ReLU, cross-entropy, SGD with a rate too small to change the problem.
-class Step {
- public:
-  void run() {
-    const xg::Tensor loss = xg::cross_entropy(net_(x_), labels_);
-    sgd_.zero_grad();
-    loss.backward();
-    sgd_.step();
-  }
-
- private:
-  xg::nn::Sequential net_{xg::nn::Linear(784, 128), xg::nn::ReLU(), xg::nn::Linear(128, 10)};
-  xg::optim::SGD sgd_{net_.parameters(), {.lr = 1e-7}};
-  xg::Tensor x_ = xg::randn({64, 784});
-  xg::Tensor labels_ = xg::randint(10, {64});
+struct Options {
+  std::string filter, json;
+  bool quick = false, markdown = false;
+  int threads = 1;
+  int rounds() const { return quick ? 3 : 9; }
+  double round_seconds() const { return quick ? 0.005 : 0.03; }
 };
 
-/// Microseconds per call over one round of calls.
-template <class Work>
-double round_time(Work& work) {
-  constexpr int calls = 200;
-  const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < calls; ++i) work.run();
-  const std::chrono::duration<double, std::micro> spent = std::chrono::steady_clock::now() - start;
-  return spent.count() / calls;
+struct Side {
+  std::string name, program;
+  std::vector<std::string> variables;  // of its environment
+};
+
+std::string program(const std::string& side) {
+  return (fs::read_symlink("/proc/self/exe").parent_path() / ("xgrad-bench-" + side)).string();
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
+std::vector<std::string> threads(int n) {
+  // libtorch is quickest when BLAS alone has the threads: two pools fight.
+  return {"OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=" + std::to_string(n)};
 }
 
-void report(const char* name, const std::vector<double>& times) {
-  std::printf("%-10s %8.1f us  (%.1f to %.1f)\n", name, median(times),
-              *std::min_element(times.begin(), times.end()),
-              *std::max_element(times.begin(), times.end()));
+/// The row's program on one side: asked again and again, or run anew each time.
+class Runner {
+ public:
+  Runner(const Side& side, std::size_t index, const Row& row, const Options& options)
+      : side_(side), row_(row), wall_(options.threads > 1) {
+    command_ = {side.program, std::to_string(index), wall_ ? "wall" : "cpu"};
+    if (row.group == "compile") command_ = compilation();
+  }
+
+  bool knows() {
+    if (command_.empty() || access(command_[0].c_str(), X_OK) != 0) return false;
+    return run(1).has_value();
+  }
+  /// Seconds of so many calls.
+  std::optional<double> run(long calls) {
+    if (row_.group == "start" || row_.group == "compile") return run_anew();
+    if (!process_) process_ = std::make_unique<Process>(command_, side_.variables);
+    const auto answer = process_->ask(std::to_string(calls));
+    double seconds = 0;
+    if (!answer) return std::nullopt;
+    std::istringstream(*answer) >> seconds >> readings.faults >> readings.note >> readings.kernel;
+    return seconds / row_.per;
+  }
+  /// Doubles the calls until a round is long enough, which warms up too.
+  void calibrate(double round_seconds) {
+    if (row_.group == "start" || row_.group == "compile" || row_.group == "epoch") return;
+    for (double spent = 0; spent < round_seconds && calls_ < (1L << 30);) {
+      spent = run(calls_).value_or(round_seconds) * row_.per;
+      if (spent < round_seconds) {
+        const double factor = round_seconds / std::max(spent, round_seconds / 64);
+        calls_ = static_cast<long>(std::ceil(static_cast<double>(calls_) * factor * 1.1));
+      }
+    }
+  }
+  void round() {
+    if (const auto spent = run(calls_)) {
+      readings.times.push_back(*spent / static_cast<double>(calls_));
+    }
+  }
+  const std::string& name() const { return side_.name; }
+  Readings finish() {
+    if (process_) readings.megabytes = process_->end().megabytes;
+    return readings;
+  }
+
+  Readings readings;
+
+ private:
+  std::optional<double> run_anew() {
+    Process process(command_, side_.variables);
+    process.ask("1");
+    const Process::Usage usage = process.end();
+    if (usage.failed) return std::nullopt;
+    readings.megabytes = usage.megabytes;
+    return wall_ ? usage.wall : usage.seconds;
+  }
+
+  /// How this side compiles its MLP; for the floor, nothing but the standard headers that xgrad's
+  /// include.
+  std::vector<std::string> compilation() const {
+    const fs::path source = XGRAD_SOURCE, binary = XGRAD_BINARY;
+    std::vector<std::string> words = {XGRAD_CXX, "-std=c++20", "-O2",
+                                      "-c",      "-o",         binary / "compiled.o"};
+    if (side_.name == "xgrad") {
+      words.insert(words.end(),
+                   {"-I" + (source / "include").string(), source / "examples/train_mlp.cpp"});
+    } else if (side_.name == "floor") {
+      std::set<std::string> lines = {"#include <cstdio>"};
+      for (const auto& file : fs::recursive_directory_iterator(source / "include")) {
+        std::ifstream text(file.path());
+        for (std::string line; std::getline(text, line);) {
+          if (line.starts_with("#include <") && line.find('/') == line.npos) {
+            lines.insert(line);
+          }
+        }
+      }
+      std::ofstream out(binary / "standard_headers.cpp");
+      for (const std::string& line : lines) out << line << "\n";
+      out << "int main() {}\n";
+      words.push_back(binary / "standard_headers.cpp");
+    } else {
+#ifdef XGRAD_TORCH_INCLUDE
+      std::istringstream folders(XGRAD_TORCH_INCLUDE);
+      for (std::string folder; std::getline(folders, folder, ':');) words.push_back("-I" + folder);
+      words.insert(words.end(), {"-w", source / "tools/bench/mlp_torch.cpp"});
+#else
+      return {};
+#endif
+    }
+    return words;
+  }
+
+  Side side_;
+  Row row_;
+  bool wall_;
+  std::vector<std::string> command_;
+  std::unique_ptr<Process> process_;
+  long calls_ = 1;
+};
+
+Result measure(const std::vector<Side>& sides, std::size_t index, const Row& row,
+               const Options& options) {
+  std::vector<Runner> runners;
+  for (const Side& side : sides) {
+    const bool blas_only = side.name == "libtorch-default" || side.name == "xgrad-1-thread";
+    if (blas_only && !row.product()) continue;
+    if (Runner runner(side, index, row, options); runner.knows()) {
+      runner.calibrate(options.round_seconds());
+      runners.push_back(std::move(runner));
+    }
+  }
+  const bool slow = row.group == "epoch" || row.group == "compile";
+  for (int i = 0; i < (slow ? (options.quick ? 1 : 3) : options.rounds()); ++i) {
+    for (Runner& runner : runners) runner.round();
+  }
+  Result result{row, {}};
+  for (Runner& runner : runners) result.sides[runner.name()] = runner.finish();
+  return result;
+}
+
+/// The BLAS kernel a side ends up with.
+std::string kernel_of(const Side& side) {
+  if (access(side.program.c_str(), X_OK) != 0) return "";
+  Process process({side.program, "0", "cpu"}, side.variables);
+  const std::string answer = process.ask("1").value_or("");
+  return answer.substr(answer.rfind(' ') + 1);
+}
+
+int run(const Options& options) {
+  Setting how = setting(options.threads, options.rounds());
+  std::vector<Side> sides = {{"xgrad", program("xgrad"), threads(options.threads)}};
+  how.kernel = kernel_of(sides[0]);
+  const auto add = [&](const char* name, const char* side, bool same_kernel, int n) {
+    sides.push_back({name, program(side), threads(n)});
+    if (same_kernel) sides.back().variables.push_back("OPENBLAS_CORETYPE=" + how.kernel);
+  };
+  add("floor", "floor", true, options.threads);
+  add("libtorch", "torch", true, options.threads);
+  add("libtorch-default", "torch", false, options.threads);
+  if (how.peer_kernel = kernel_of(sides.back()); how.peer_kernel == how.kernel) {
+    sides.pop_back();  // the same once more
+  }
+  if (options.threads > 1) add("xgrad-1-thread", "xgrad", false, 1);
+
+  const std::vector<Row> all = rows();
+  std::vector<std::size_t> chosen;
+  const std::regex filter(options.filter);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (std::regex_search(all[i].name(), filter)) chosen.push_back(i);
+  }
+  std::vector<Result> results;
+  const bool terminal = isatty(STDERR_FILENO) == 1;
+  for (const std::size_t i : chosen) {
+    if (terminal) {
+      fmt::print(stderr, "\r\033[K{}/{} {}", results.size() + 1, chosen.size(), all[i].name());
+      std::fflush(stderr);
+    }
+    results.push_back(measure(sides, i, all[i], options));
+  }
+  if (terminal) fmt::print(stderr, "\r\033[K");
+  fmt::print("{}", table(how, results, options.markdown));
+  if (!options.json.empty()) {
+    std::ofstream file(options.json);
+    file << to_json(how, results).dump(2) << "\n";
+    if (!file.flush()) throw std::runtime_error("cannot write " + options.json);
+  }
+  return 0;
 }
 
 }  // namespace
+}  // namespace bench
 
-int main() {
-  constexpr int rounds = 15;
-  Step ours;
-  std::vector<double> our_times;
-  round_time(ours);  // warm up
-#ifdef XGRAD_WITH_TORCH
-  bench::TorchStep torch;
-  std::vector<double> torch_times;
-  std::vector<double> ratios;
-  round_time(torch);
-#endif
-  for (int i = 0; i < rounds; ++i) {
-    our_times.push_back(round_time(ours));
-#ifdef XGRAD_WITH_TORCH
-    torch_times.push_back(round_time(torch));
-    ratios.push_back(our_times.back() / torch_times.back());
-#endif
+int main(int argc, char** argv) {
+  bench::Options options;
+  CLI::App app("Times xgrad beside plain loops without a graph and, where installed, libtorch.",
+               "xgrad-bench");
+  app.add_option("--filter", options.filter, "Only rows whose name has this regular expression");
+  app.add_flag("--quick", options.quick, "Short rounds, and few: for a first look");
+  app.add_option("--threads", options.threads, "Threads of every side; above 1 by the wall clock")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--json", options.json, "Also write everything to this file")->type_name("FILE");
+  app.add_flag("--markdown", options.markdown, "Print the table in Markdown");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return bench::run(options);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "xgrad-bench: {}\n", e.what());
+    return 1;
   }
-  std::printf("training step 784-128-10, batch 64, SGD, 1 thread, median of %d rounds\n", rounds);
-  report("xgrad", our_times);
-#ifdef XGRAD_WITH_TORCH
-  report("libtorch", torch_times);
-  std::printf("%-10s %8.2f     (%.2f to %.2f), same processor, same BLAS kernel\n", "ratio",
-              median(ratios), *std::min_element(ratios.begin(), ratios.end()),
-              *std::max_element(ratios.begin(), ratios.end()));
-#else
-  std::printf("libtorch is not installed: nothing to compare with\n");
-#endif
 }
