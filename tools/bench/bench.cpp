@@ -78,9 +78,9 @@ class Runner {
     }
   }
   void round() {
-    if (const auto spent = run(calls_)) {
-      readings.times.push_back(*spent / static_cast<double>(calls_));
-    }
+    const auto spent = run(calls_);
+    if (!spent) throw std::runtime_error(side_.name + " died in: " + row_.name());
+    readings.times.push_back(*spent / static_cast<double>(calls_));
   }
   const std::string& name() const { return side_.name; }
   Readings finish() {
@@ -112,6 +112,7 @@ class Runner {
     } else if (side_.name == "floor") {
       std::set<std::string> lines = {"#include <cstdio>"};
       for (const auto& file : fs::recursive_directory_iterator(source / "include")) {
+        if (!file.is_regular_file()) continue;
         std::ifstream text(file.path());
         for (std::string line; std::getline(text, line);) {
           if (line.starts_with("#include <") && line.find('/') == line.npos) {
@@ -193,6 +194,7 @@ int run(const Options& options) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (std::regex_search(all[i].name(), filter)) chosen.push_back(i);
   }
+  if (chosen.empty()) throw std::runtime_error("no row's name has " + options.filter);
   std::vector<Result> results;
   const bool terminal = isatty(STDERR_FILENO) == 1;
   for (const std::size_t i : chosen) {
