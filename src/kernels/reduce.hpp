@@ -15,8 +15,9 @@ struct Groups {
   std::int64_t inner = 1;
 };
 
-/// Columns that are worked on together, so that one value for each stays in the cache.
-inline constexpr std::int64_t most_columns = 256;
+/// Columns that are worked on together: few enough that one value for each stays in the cache, many
+/// enough that most rows are read to their end.
+inline constexpr std::int64_t most_columns = 1024;
 
 /// call(first output, first element, columns) for each block of neighbouring columns.
 template <class Call>
