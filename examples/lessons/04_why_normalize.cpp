@@ -67,7 +67,7 @@ int main() {
   print_activations(true);
 
   std::printf("\nSix layers learn to read digits: loss of epoch 1, 2, 4 and 8\n");
-  for (const std::uint64_t seed : {0, 1, 2}) {
+  for (const std::uint64_t seed : {0u, 1u, 2u}) {
     train(false, seed);
     train(true, seed);
   }

@@ -98,9 +98,10 @@ StateDict LRScheduler::state_dict() const {
 
 void LRScheduler::load_state_dict(const StateDict& dict) {
   const StateDict own = state_dict();
-  for (const auto& [name, value] : dict) {
-    throw_if<Error>(std::none_of(own.begin(), own.end(), [&](auto& e) { return e.first == name; }),
-                    "load_state_dict: ", name, " is nothing that this schedule has");
+  for (const auto& entry : dict) {
+    const auto same_name = [&](const auto& e) { return e.first == entry.first; };
+    throw_if<Error>(std::none_of(own.begin(), own.end(), same_name),
+                    "load_state_dict: ", entry.first, " is nothing that this schedule has");
   }
   load(dict, "", true);
   load(dict, "", false);
