@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
-#include <random>
 
+#include "support/folder.hpp"
 #include "xgrad/xgrad.hpp"
 
 namespace xg = xgrad;
@@ -13,20 +13,11 @@ using xg::Tensor;
 
 namespace {
 
-/// A folder of its own, removed at the end.
-class Safetensors : public testing::Test {
+class Safetensors : public FolderTest {
  protected:
-  Safetensors() { std::filesystem::create_directories(folder_); }
-  ~Safetensors() override { std::filesystem::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return folder_ / name; }
   std::string write(const std::string& bytes) const {
     std::ofstream(path("written"), std::ios::binary) << bytes;
     return path("written");
-  }
-  std::size_t files() const {
-    return static_cast<std::size_t>(
-        std::distance(std::filesystem::directory_iterator(folder_), {}));
   }
   /// The message of the error; the memory of tensors is as before.
   static std::string refusal(const std::string& path) {
@@ -42,12 +33,6 @@ class Safetensors : public testing::Test {
     return message;
   }
   std::string refusal_of(const std::string& bytes) const { return refusal(write(bytes)); }
-
- private:
-  std::filesystem::path folder_ =
-      std::filesystem::temp_directory_path() /
-      ("xgrad-" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) + "-" +
-       std::to_string(std::random_device{}()));
 };
 
 /// A file with this header and these data.

@@ -7,14 +7,22 @@
 
 namespace xgrad {
 
+/// Texts by name that a file carries beside its tensors.
+using Metadata = std::vector<std::pair<std::string, std::string>>;
+
 /// Writes the tensors, in order, bit for bit (NaN stays NaN). The file appears under its name when
-/// it is complete; one that was there before is replaced. Throws Error for a name that stands
-/// twice, FileError when the file cannot be written.
-void save_safetensors(const std::string& path, const StateDict& tensors);
+/// it is complete and on the disk; one that was there before is replaced. "format" and "crc32" of
+/// the metadata are filled in. Throws Error for a name that stands twice, FileError when the file
+/// cannot be written.
+void save_safetensors(const std::string& path, const StateDict& tensors,
+                      const Metadata& metadata = {});
 
 /// The tensors of a file (F32, F64, I64 and BOOL) in the order of their data. Throws FileError that
-/// names the file and the offset for anything that does not follow the format to the letter;
-/// no more memory is allocated than the file is long.
-StateDict load_safetensors(const std::string& path);
+/// names the file and the offset for anything that does not follow the format to the letter, and
+/// for a checksum ("crc32") that does not fit; no more memory is allocated than the file is long.
+StateDict load_safetensors(const std::string& path, Metadata* metadata = nullptr);
+
+/// Any file in the same manner: whole and on the disk, or as it was before. Throws FileError.
+void write_file(const std::string& path, std::string_view bytes);
 
 }  // namespace xgrad

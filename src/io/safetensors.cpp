@@ -1,20 +1,23 @@
-#include <unistd.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "detail/check.hpp"
+#include "io/file.hpp"
 #include "xgrad/io.hpp"
 
 /// Eight bytes: length of the header; the header, a JSON object of
 /// {name: {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}}; then the data, without
 /// gaps. Numbers are little-endian, and offsets count from the end of the header.
+///
+/// The format has no checksum, so files written here have one in their metadata: "crc32" is zlib's
+/// of the whole file with these eight digits as zeros.
 
 namespace xgrad {
 
@@ -26,6 +29,18 @@ using Json = nlohmann::json;
 
 constexpr std::pair<const char*, DType> dtypes[] = {
     {"F32", float32}, {"F64", float64}, {"I64", int64}, {"BOOL", bool_}};
+
+constexpr std::string_view checksum_key = R"("crc32":")";
+
+uLong checksum(uLong before, std::span<const char> bytes) {
+  return crc32_z(before, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+}
+
+std::string hex(uLong sum) {
+  char text[9];
+  std::snprintf(text, sizeof text, "%08lx", sum);
+  return text;
+}
 
 std::span<char> bytes_of(const Tensor& x) {
   const detail::TensorImpl& impl = x.impl();
@@ -47,7 +62,7 @@ class Reader {
     if (!in_) throw FileError(message("load_safetensors: ", path, ": ", std::strerror(errno)));
   }
 
-  StateDict load() {
+  StateDict load(Metadata* metadata) {
     in_.seekg(0, std::ios::end);
     const auto size = static_cast<std::uint64_t>(in_.tellg());
     in_.seekg(0);
@@ -60,16 +75,26 @@ class Reader {
     read(header_, start);
     data_ = start + length;
     StateDict tensors;
-    for (const Entry& entry : entries(size - data_)) {
+    const std::vector<Entry> all = entries(size - data_);
+    const std::string stored = take_checksum();
+    uLong sum = checksum(0, {reinterpret_cast<char*>(&length), sizeof length});
+    sum = checksum(sum, header_);
+    for (const Entry& entry : all) {
       const Tensor x = empty(entry.shape, {.dtype = entry.dtype});
       const std::span<char> bytes = bytes_of(x);
       read(bytes, data_ + entry.begin);
+      sum = checksum(sum, bytes);
       const auto is_bool = [](char byte) { return byte == 0 || byte == 1; };
       if (entry.dtype == bool_ && !std::all_of(bytes.begin(), bytes.end(), is_bool)) {
         fail(data_ + entry.begin, "tensor ", entry.name, " has a bool that is neither 0 nor 1");
       }
       tensors.emplace_back(entry.name, x);
     }
+    if (!stored.empty() && stored != hex(sum)) {
+      fail(0, "the checksum in its metadata is ", stored, ", that of the file ", hex(sum),
+           ": the file is damaged, or was changed by a program that kept the old \"crc32\"");
+    }
+    if (metadata) *metadata = std::move(metadata_);
     return tensors;
   }
 
@@ -109,8 +134,17 @@ class Reader {
     }
   }
 
+  /// Puts zeros in the place of the checksum. Empty: there is none, or another program wrote it.
+  std::string take_checksum() {
+    const std::size_t at = header_.find(checksum_key);
+    if (at == std::string::npos || header_.size() < at + checksum_key.size() + 8) return "";
+    std::string stored = header_.substr(at + checksum_key.size(), 8);
+    header_.replace(at + checksum_key.size(), 8, 8, '0');
+    return stored;
+  }
+
   /// All tensors in the order of their data, of which there are `size` bytes.
-  std::vector<Entry> entries(std::uint64_t size) const {
+  std::vector<Entry> entries(std::uint64_t size) {
     std::vector<Entry> all;
     const Json header = parsed();
     for (const auto& [name, value] : header.items()) {
@@ -119,6 +153,8 @@ class Reader {
       } else if (!value.is_object() || !std::all_of(value.begin(), value.end(),
                                                     [](const Json& v) { return v.is_string(); })) {
         fail(start, "__metadata__ is not a map of strings");
+      } else {
+        for (const auto& [key, text] : value.items()) metadata_.emplace_back(key, text);
       }
     }
     const auto place = [](const Entry& e) { return std::pair(e.begin, e.end); };
@@ -186,12 +222,18 @@ class Reader {
   std::string path_;
   std::ifstream in_;
   std::string header_;
+  Metadata metadata_;
   std::uint64_t data_ = 0;  // where the data begin
 };
 
-std::string header_of(const StateDict& tensors) {
+std::string header_of(const StateDict& tensors, const Metadata& metadata) {
   nlohmann::ordered_json header;
-  header["__metadata__"] = {{"format", "pt"}};  // what PyTorch's own loaders look for
+  auto& words = header["__metadata__"];
+  words["crc32"] = "00000000";
+  words["format"] = "pt";  // what PyTorch's own loaders look for
+  for (const auto& [key, text] : metadata) {
+    if (!words.contains(key)) words[key] = text;
+  }
   std::int64_t end = 0;
   for (const auto& [name, tensor] : tensors) {
     const Tensor& x = tensor;
@@ -209,38 +251,29 @@ std::string header_of(const StateDict& tensors) {
     text.resize((text.size() + 7) / 8 * 8, ' ');
     return text;
   } catch (const Json::exception&) {
-    throw Error("save_safetensors: the name of a tensor is not valid UTF-8");
+    throw Error("save_safetensors: a name or a text is not valid UTF-8");
   }
 }
 
 }  // namespace
 
-StateDict load_safetensors(const std::string& path) { return Reader(path).load(); }
+StateDict load_safetensors(const std::string& path, Metadata* metadata) {
+  return Reader(path).load(metadata);
+}
 
-void save_safetensors(const std::string& path, const StateDict& tensors) {
-  const std::string header = header_of(tensors);
+void save_safetensors(const std::string& path, const StateDict& tensors, const Metadata& metadata) {
+  std::string header = header_of(tensors, metadata);
   const std::uint64_t length = header.size();
-  // Through a link to what it points to; never in the place of a device or a folder.
-  namespace fs = std::filesystem;
-  std::error_code failed;
-  const fs::path target = fs::weakly_canonical(path, failed);
-  const fs::file_status before = fs::status(target, failed);
-  throw_if<FileError>(fs::exists(before) && !fs::is_regular_file(before),
-                      "save_safetensors: ", path, ": is not a regular file");
-  const std::string temporary = target.string() + ".tmp" + std::to_string(getpid());
-  std::ofstream out(temporary, std::ios::binary);
-  out.write(reinterpret_cast<const char*>(&length), sizeof length) << header;
-  for (const auto& [name, x] : tensors) {
-    const std::span<const char> bytes = bytes_of(x);
-    out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  }
-  out.close();
-  if (fs::exists(before)) fs::permissions(temporary, before.permissions(), failed);
-  if (!out || std::rename(temporary.c_str(), target.c_str()) != 0) {
-    const std::string reason = std::strerror(errno);
-    std::remove(temporary.c_str());
-    throw FileError(message("save_safetensors: ", path, ": ", reason));
-  }
+  const std::span<const char> prefix{reinterpret_cast<const char*>(&length), sizeof length};
+  uLong sum = checksum(checksum(0, prefix), header);
+  for (const auto& [name, x] : tensors) sum = checksum(sum, bytes_of(x));
+  header.replace(header.find(checksum_key) + checksum_key.size(), 8, hex(sum));
+
+  detail::AtomicFile file("save_safetensors", path);
+  file.write(prefix);
+  file.write(header);
+  for (const auto& [name, x] : tensors) file.write(bytes_of(x));
+  file.commit();
 }
 
 }  // namespace xgrad
