@@ -67,19 +67,22 @@ Tensor map2_as(const char* op, const Tensor& a, const Tensor& b, F f) {
 /// f(a, b) in the common type of a and b; the result has that type too, or type R if one is given.
 template <class R = void, class F>
 Tensor map2(const char* op, const Tensor& a, const Tensor& b, F f) {
-  const DType type = result_type(a, b);
-  return detail::dispatch(type, [&]<class T>(T) {
-    return map2_as<T, std::conditional_t<std::is_void_v<R>, T, R>>(op, a.to(type), b.to(type), f);
+  if (a.dtype() != b.dtype()) {
+    const DType type = result_type(a, b);
+    return map2<R>(op, a.to(type), b.to(type), f);
+  }
+  return detail::dispatch(a.dtype(), [&]<class T>(T) {
+    return map2_as<T, std::conditional_t<std::is_void_v<R>, T, R>>(op, a, b, f);
   });
 }
 
 /// The same with a number on the right, converted to the common type first.
 template <class R = void, class F>
-Tensor map2(const char*, const Tensor& a, Scalar b, F f) {
-  const DType type = result_type(a, b);
-  return detail::dispatch(type, [&]<class T>(T) {
+Tensor map2(const char* op, const Tensor& a, Scalar b, F f) {
+  if (const DType type = result_type(a, b); type != a.dtype()) return map2<R>(op, a.to(type), b, f);
+  return detail::dispatch(a.dtype(), [&]<class T>(T) {
     using Result = std::conditional_t<std::is_void_v<R>, T, R>;
-    return map_as<T, Result>(a.to(type), [f, v = b.to<T>()](T x) { return f(x, v); });
+    return map_as<T, Result>(a, [f, v = b.to<T>()](T x) { return f(x, v); });
   });
 }
 

@@ -29,12 +29,12 @@ static Tensor generated(Shape shape, DType dtype, const TensorOptions& options, 
 
 Tensor empty(Shape shape, TensorOptions options) {
   const DType dtype = options.dtype.value_or(float32);
-  auto* impl = new detail::TensorImpl;
-  const Tensor out{detail::Ref<detail::TensorImpl>(impl)};
-  impl->dtype = dtype;
-  impl->shape = shape;
-  impl->storage = detail::Storage::make(detail::checked_bytes("empty", shape, dtype));
-  return options.requires_grad ? out.requires_grad_() : out;
+  Tensor out{detail::Ref<detail::TensorImpl>(new detail::TensorImpl)};
+  out.impl().dtype = dtype;
+  out.impl().shape = shape;
+  out.impl().storage = detail::Storage::make(detail::checked_bytes("empty", shape, dtype));
+  if (options.requires_grad) out.requires_grad_();
+  return out;
 }
 
 Tensor full(Shape shape, Scalar value, TensorOptions options) {

