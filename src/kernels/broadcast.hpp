@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <type_traits>
 
+#include "kernels/simd.hpp"
 #include "xgrad/shape.hpp"
 
 namespace xgrad::kernels {
@@ -81,27 +83,70 @@ struct Plan {
   }
 };
 
-/// out = f(a, b), element by element along the plan.
+/// Rows of a and b, and the distances between their rows and between elements in a row (0 or 1).
+struct Grid {
+  std::int64_t rows, cols;
+  std::array<std::int64_t, 2> row_step, step;
+};
+
 template <class T, class R, class F>
-void broadcast(const Plan<2>& plan, const T* a, const T* b, R* out, F f) {
-  const std::int64_t n = plan.sizes[0];
-  const bool a_moves = plan.strides[0][0] != 0;
-  const bool b_moves = plan.strides[1][0] != 0;
-  plan.each_row([&](const std::array<std::int64_t, 2>& at, std::int64_t first) {
-    const T* x = a + at[0];
-    const T* y = b + at[1];
-    R* to = out + first;
-    if (a_moves && b_moves) {
-      for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<R>(f(x[i], y[i]));
-    } else if (a_moves) {
-      const T v = *y;
-      for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<R>(f(x[i], v));
-    } else if (b_moves) {
-      const T v = *x;
-      for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<R>(f(v, y[i]));
+XGRAD_INLINE void map_rows(const Grid& at, const T* a, const T* b, R* to, F f) {
+  const std::int64_t n = at.cols;
+  for (std::int64_t r = 0; r < at.rows; ++r, a += at.row_step[0], b += at.row_step[1], to += n) {
+    const T u = *a;
+    const T v = *b;
+    if (at.step[0] != 0 && at.step[1] != 0) {
+      for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<R>(f(a[i], b[i]));
+    } else if (at.step[0] != 0) {
+      for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<R>(f(a[i], v));
+    } else if (at.step[1] != 0) {
+      for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<R>(f(u, b[i]));
     } else {
-      for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<R>(f(*x, *y));
+      for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<R>(f(u, v));
     }
+  }
+}
+template <class T, class R, class F>
+[[gnu::flatten]] XGRAD_CLONES static void map_rows_cloned(const Grid& at, const T* a, const T* b,
+                                                          R* to, F f) {
+  map_rows(at, a, b, to, f);
+}
+template <class T, class R, class F>
+[[gnu::flatten]] XGRAD_CLONES static void map_cloned(std::int64_t n, const T* x, R* to, F f) {
+  for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<R>(f(x[i]));
+}
+
+/// to = f(x) for n elements.
+template <class T, class R, class F>
+void map(std::int64_t n, const T* x, R* to, F f) {
+  if constexpr (std::is_same_v<T, float>) {  // clones of all would make programs large
+    map_cloned(n, x, to, f);
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<R>(f(x[i]));
+  }
+}
+/// to = f(a, b) along a grid, which is not empty.
+template <class T, class R, class F>
+void map(const Grid& at, const T* a, const T* b, R* to, F f) {
+  if constexpr (std::is_same_v<T, float>) {
+    map_rows_cloned(at, a, b, to, f);
+  } else {
+    map_rows(at, a, b, to, f);
+  }
+}
+
+/// to = f(a, b), element by element along the plan.
+template <class T, class R, class F>
+void broadcast(const Plan<2>& plan, const T* a, const T* b, R* to, F f) {
+  const auto& [a_step, b_step] = plan.strides;
+  Grid at{1, plan.sizes[0], {}, {a_step[0], b_step[0]}};
+  if (plan.dims == 2) {
+    at.rows = plan.sizes[1];
+    at.row_step = {a_step[1], b_step[1]};
+    return map(at, a, b, to, f);
+  }
+  plan.each_row([&](const auto& start, std::int64_t first) {
+    map(at, a + start[0], b + start[1], to + first, f);
   });
 }
 

@@ -16,9 +16,7 @@ namespace xgrad::ops {
 template <class T, class R, class F>
 Tensor map_as(const Tensor& x, F f) {
   Tensor out = empty(x.shape(), {.dtype = dtype_of<R>});
-  const std::span<const T> from = x.data<T>();
-  R* to = out.mut<R>().data();
-  for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<R>(f(from[i]));
+  kernels::map(x.numel(), x.data<T>().data(), out.mut<R>().data(), f);
   return out;
 }
 
@@ -53,14 +51,16 @@ Tensor map2_as(const char* op, const Tensor& a, const Tensor& b, F f) {
   const T* from_b = b.data<T>().data();
   if (a.shape() == b.shape()) {
     Tensor out = empty(a.shape(), {.dtype = dtype_of<R>});
-    const std::span<R> to = out.mut<R>();
-    for (std::size_t i = 0; i < to.size(); ++i) to[i] = static_cast<R>(f(from_a[i], from_b[i]));
+    const kernels::Grid row{1, a.numel(), {}, {1, 1}};
+    if (row.cols > 0) kernels::map(row, from_a, from_b, out.mut<R>().data(), f);
     return out;
   }
   const Shape shape = detail::broadcast_shapes(op, a.shape(), b.shape());
   Tensor out = empty(shape, {.dtype = dtype_of<R>});
-  kernels::broadcast(kernels::Plan<2>(shape, {a.shape(), b.shape()}), from_a, from_b,
-                     out.mut<R>().data(), f);
+  if (shape.numel() > 0) {
+    kernels::broadcast(kernels::Plan<2>(shape, {a.shape(), b.shape()}), from_a, from_b,
+                       out.mut<R>().data(), f);
+  }
   return out;
 }
 
