@@ -1,0 +1,13 @@
+// Dividing by the deviation: the numbers divided make up the deviation, too.
+#include "../dojo.hpp"
+
+/// xhat = centred * rstd, rstd = 1 / sqrt(sum(centred^2) / n + eps). Given d.xhat (4, 6), write
+/// d.rstd (4, 1) and d.centred (4, 6).
+void backward(const dojo::Forward& f, dojo::Gradients& d) {
+  d.rstd = (d.xhat * f.centred).sum(-1, true);
+  d.var = d.rstd * -0.5 * f.rstd.pow(3);
+  // Directly, and through the variance.
+  d.centred = d.xhat * f.rstd + d.var / f.n * 2 * f.centred;
+}
+
+int main() { return dojo::check(dojo::normalize(backward)); }

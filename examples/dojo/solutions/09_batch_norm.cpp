@@ -1,0 +1,13 @@
+// BatchNorm in train mode: the same steps down each column.
+#include "../dojo.hpp"
+
+/// The forward pass of dojo::Forward with the statistics of each column, (1, 6). Given d.y (4, 6),
+/// write d.bias (6,), d.weight (6,) and d.x (4, 6).
+void backward(const dojo::Forward& f, dojo::Gradients& d) {
+  d.bias = d.y.sum(0);
+  d.weight = (d.y * f.xhat).sum(0);
+  const xg::Tensor dxhat = d.y * f.weight;
+  d.x = f.rstd * (dxhat - dxhat.mean(0, true) - f.xhat * (dxhat * f.xhat).mean(0, true));
+}
+
+int main() { return dojo::check(dojo::batch_norm(backward)); }
