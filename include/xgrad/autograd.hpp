@@ -8,8 +8,9 @@ namespace xgrad {
 bool is_grad_enabled();
 
 namespace detail {
-bool& recording();  // of this thread, as is the next
+bool& recording();  // of this thread, as are the next
 bool& anomaly_mode();
+bool& keeping_values();
 
 /// Gives a variable another value for its own lifetime.
 template <class T>
@@ -42,6 +43,12 @@ struct [[nodiscard]] EnableGrad : detail::Scoped<bool> {
 /// place. Slow; for finding the cause of a NaN.
 struct [[nodiscard]] AnomalyMode : detail::Scoped<bool> {
   AnomalyMode() : Scoped(detail::anomaly_mode(), true) {}
+};
+
+/// While one lives, the operations that this thread records keep their outputs, and backward leaves
+/// their gradients with them, in the graph: for looking at it (teach/graph.hpp).
+struct [[nodiscard]] KeepValues : detail::Scoped<bool> {
+  KeepValues() : Scoped(detail::keeping_values(), true) {}
 };
 
 struct GradOptions {

@@ -74,6 +74,9 @@ class Node : public detail::RefCounted {
 
   bool is_leaf() const { return *name == '\0'; }
   virtual std::span<const detail::Ref<Node>> edges() const { return {}; }
+  /// The output, outside the graph, where the node keeps it (for its rule, or because of
+  /// KeepValues); undefined elsewhere. Throws GraphError if it was changed in place since.
+  const Tensor& kept_output() const { return output_; }
 
  protected:
   friend class Engine;
@@ -99,7 +102,7 @@ class Node : public detail::RefCounted {
 
   Extras* extras_ = nullptr;  // owned; a smart pointer here would cost every user's file time
   Node* next_dead_ = nullptr;
-  Saved output_{Tensor()};              // outside the graph; undefined unless the rule takes it
+  Saved output_{Tensor()};              // outside the graph; undefined unless kept
   std::atomic<std::uint32_t> slot_{0};  // hint of the running backward passes: see Engine
   bool unbroadcast_ = false;  // the engine fits gradients to the inputs' shapes and dtypes
   bool spent_ = false;        // a backward pass has used and freed it

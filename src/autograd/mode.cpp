@@ -23,6 +23,10 @@ bool& anomaly_mode() {
   constinit thread_local static bool on = false;
   return on;
 }
+bool& keeping_values() {
+  constinit thread_local static bool on = false;
+  return on;
+}
 const char*& running_operation() {
   constinit thread_local static const char* name = "backward";
   return name;

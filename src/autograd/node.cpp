@@ -33,6 +33,10 @@ Node::Node(const char* node_name, const Tensor& output)
                        " already has a place in the graph; compute it from detach()ed inputs");
   nodes_alive.fetch_add(1, std::memory_order_relaxed);
   if (detail::anomaly_mode() && !is_leaf()) extras().call_stack = detail::capture_call_stack();
+  if (detail::keeping_values() && !is_leaf()) {
+    output_ = Saved(output.detach(), true);
+    extras().retains_grad = true;
+  }
 }
 
 void Node::throw_wrong_count(std::size_t gradients) const {
