@@ -1,0 +1,6 @@
+#pragma once
+
+/// Views for teaching: data about real runs of the library. Link xgrad::teach.
+
+#include "xgrad/teach/graph.hpp"
+#include "xgrad/teach/statistics.hpp"
