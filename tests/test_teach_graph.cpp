@@ -24,8 +24,8 @@ TEST(TeachGraph, NodesAndArrowsOfAnExpression) {
   EXPECT_EQ(to_dot(y, {.names = {{"x", x}, {"w", w}}}), to_dot(y, {.names = {{"x", x}, {"w", w}}}));
   const std::string dot = to_dot(y, {.names = {{"x", x}, {"w", w}}});
   expect_words(dot, {"n0 [label=<<b>Sum</b>", "tooltip=\"SumBackward0\"", "n1 [label=<<b>Mul</b>",
-                     "n2 [label=<<b>x</b>", "(2,&#160;3)&#160;float32", "n3 [label=<<b>w</b>",
-                     "n1 -> n0", "n2 -> n1", "n3 -> n1"});
+                     "n2 [label=<<b>x</b>", "(2, 3) float32", "n3 [label=<<b>w</b>", "n1 -> n0",
+                     "n2 -> n1", "n3 -> n1"});
   EXPECT_EQ(count(dot, " -> "), 3U);
   EXPECT_EQ(count(dot, "[label="), 4U);
 }
@@ -56,7 +56,7 @@ TEST(TeachGraph, WithoutAGraphItSaysSo) {
 TEST(TeachGraph, EscapesNames) {
   const Tensor x = leaf({2});
   const std::string dot = to_dot(x, {.names = {{"a<b>\"&\\ c\n\x01", x}}});
-  expect_words(dot, {"<b>a&lt;b&gt;&quot;&amp;&#92;&#160;c<br align=\"left\"/>?</b>"});
+  expect_words(dot, {"<b>a&lt;b&gt;&quot;&amp;&#92; c<br align=\"left\"/>?</b>"});
 }
 
 TEST(TeachGraph, ValuesAndGradients) {
@@ -77,13 +77,12 @@ TEST(TeachGraph, ValuesAndGradients) {
   EXPECT_EQ(count(dot({}), "gradient"), 0U);
   const std::string values = dot({.values = true});
   EXPECT_EQ(count(values, "value"), 7U);  // of 5 operations and 2 leaves
-  expect_words(values,
-               {"&#160;&#160;&#160;1&#160;&#160;-2.5", "&#160;&#160;&#160;3&#160;&#160;-7.5",
-                "mean&#160;2&#160;&#160;std&#160;1.581<br align=\"left\"/>"
-                "min&#160;0&#160;&#160;max&#160;4"});
+  expect_words(values, {"&#160;&#160;&#160;1 &#160;-2.5<br", "&#160;&#160;&#160;3 &#160;-7.5<br",
+                        "mean 2 &#160;std 1.581<br align=\"left\"/>"
+                        "min 0 &#160;max 4"});
   const std::string gradients = dot({.gradients = true});
   EXPECT_EQ(count(gradients, "gradient"), 7U);
-  expect_words(gradients, {"3&#160;&#160;3", "mean&#160;2&#160;&#160;std&#160;0<br"});
+  expect_words(gradients, {"3 &#160;3", "mean 2 &#160;std 0<br"});
 }
 
 TEST(TeachGraph, OutsideKeepValuesOperationsKeepNothing) {
@@ -104,7 +103,7 @@ TEST(TeachGraph, KeptValuesThatChangedAreNotShown) {
     const xg::NoGrad no_grad;
     h.fill_(7);
   }
-  expect_words(to_dot(y, {.values = true}), {"changed&#160;in&#160;place"});
+  expect_words(to_dot(y, {.values = true}), {"changed in place"});
 }
 
 TEST(TeachGraph, ASpentGraphSaysSo) {

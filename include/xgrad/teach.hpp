@@ -3,4 +3,5 @@
 /// Views for teaching: data about real runs of the library. Link xgrad::teach.
 
 #include "xgrad/teach/graph.hpp"
+#include "xgrad/teach/observer.hpp"
 #include "xgrad/teach/statistics.hpp"

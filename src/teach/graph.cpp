@@ -14,17 +14,18 @@ namespace {
 
 using NodeRef = detail::Ref<Node>;
 
-/// Text inside a label, which Graphviz reads as HTML: escaped, blanks kept.
+/// Text inside a label, which Graphviz reads as HTML: escaped, rows of blanks kept.
 std::string escaped(std::string_view text) {
   std::string out;
-  for (const char c : text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
     switch (c) {
       case '&': out += "&amp;"; break;
       case '<': out += "&lt;"; break;
       case '>': out += "&gt;"; break;
       case '"': out += "&quot;"; break;
       case '\\': out += "&#92;"; break;
-      case ' ': out += "&#160;"; break;
+      case ' ': out += i > 0 && text[i - 1] != ' ' && text[i - 1] != '\n' ? " " : "&#160;"; break;
       case '\n': out += "<br align=\"left\"/>"; break;
       default: out += static_cast<unsigned char>(c) < ' ' ? '?' : c;
     }
@@ -101,17 +102,16 @@ class Dot {
         if (!edge) continue;
         const std::size_t from = ids.at(edge.get());
         from_cut = from_cut || from >= shown;
-        if (from < shown) arrow(std::to_string(from), i);
+        if (from >= shown) continue;
+        // The way through the operations is drawn straight, what joins it stands beside.
+        text_ += "  n" + std::to_string(from) + " -> n" + std::to_string(i) +
+                 (edge->is_leaf() ? "\n" : " [weight=20]\n");
       }
       if (from_cut) cut.append(cut.empty() ? "" : ", ").append("n").append(std::to_string(i));
     }
     if (cut.empty()) return;
     text_ += "  more [label=\"... " + std::to_string(found.size() - shown) +
              " more\", shape=plaintext, style=\"\"]\n  more -> {" + cut + "} [style=dashed]\n";
-  }
-
-  void arrow(const std::string& from, std::size_t to) {
-    text_ += "  n" + from + " -> n" + std::to_string(to) + "\n";
   }
 
   void box(std::size_t id, const NodeRef& node, const Tensor* y) {
@@ -121,14 +121,14 @@ class Dot {
 
     std::string op = node->name;
     op = op.substr(0, op.rfind("Backward"));
-    std::string label = "<b>" + escaped(name ? *name : node->is_leaf() ? "leaf" : op) + "</b>";
-    if (name && !node->is_leaf()) label += "<br/>" + escaped(op);
-    label += "<br/><font point-size=\"10\">" +
-             escaped(node->shape.str() + " " + xgrad::name(node->dtype)) + "</font>";
+    std::string label = "<b>" + escaped(name ? *name : node->is_leaf() ? "leaf" : op) + "</b><br/>";
+    if (name && !node->is_leaf()) label += escaped(op) + "<br/>";
+    label += "<font point-size=\"10\">" +
+             escaped(node->shape.str() + " " + xgrad::name(node->dtype)) + "</font><br/>";
     const auto edges = node->edges();
     const bool spent = !node->is_leaf() && std::none_of(edges.begin(), edges.end(),
                                                         [](const NodeRef& e) { return bool(e); });
-    if (spent) label += "<br/><i>inputs freed by backward</i>";
+    if (spent) label += "<i>inputs freed by backward</i><br/>";
     if (options_.values) label += part("value", value_of(*node, known));
     if (options_.gradients) {
       // A handle with no elements: all that is asked of it is the node's gradient.
@@ -159,8 +159,8 @@ class Dot {
 
   static std::string part(const char* what, const std::string& text) {
     if (text.empty()) return "";
-    return std::string("<br/><font point-size=\"9\" color=\"#475569\">") + what +
-           "</font><br/><font face=\"monospace\" point-size=\"9\">" + escaped(text) +
+    return std::string("<font point-size=\"9\" color=\"#475569\">") + what +
+           "<br align=\"left\"/></font><font face=\"monospace\" point-size=\"9\">" + escaped(text) +
            "<br align=\"left\"/></font>";
   }
 

@@ -1,7 +1,6 @@
 #include "xgrad/teach/statistics.hpp"
 
 #include <cmath>
-#include <limits>
 
 #include "kernels/sum.hpp"
 
@@ -59,8 +58,7 @@ auto with_elements(const Tensor& x, F f) {
 
 Statistics statistics(const Tensor& x) {
   return with_elements(x, [](const auto* values, std::int64_t n) -> Statistics {
-    constexpr double none = std::numeric_limits<double>::quiet_NaN();
-    if (n == 0) return {none, none, none, none};
+    if (n == 0) return {};
     const double mean = sum_all(values, n) / static_cast<double>(n);
     const double squares = sum_squares(values, n, mean);
     const auto [low, high] = extremes(values, n);
@@ -75,13 +73,9 @@ double l2_norm(const Tensor& x) {
 
 double distance(const Tensor& a, const Tensor& b) {
   return with_elements(a, [&b](const auto* values, std::int64_t n) {
-    return with_elements(b, [=](const auto* others, std::int64_t) {
-      if constexpr (std::is_same_v<decltype(values), decltype(others)>) {
-        return std::sqrt(sum_squares(values, others, n));
-      } else {
-        return std::numeric_limits<double>::quiet_NaN();
-      }
-    });
+    using T = std::remove_cvref_t<decltype(*values)>;
+    const Tensor other = b.detach().to(std::is_same_v<T, float> ? float32 : float64);
+    return std::sqrt(sum_squares(values, other.data<T>().data(), n));
   });
 }
 

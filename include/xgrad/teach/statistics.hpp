@@ -1,22 +1,27 @@
 #pragma once
 
+#include <limits>
+
 #include "xgrad/tensor.hpp"
 
 namespace xgrad::teach {
 
+/// Where there is no number to tell.
+inline constexpr double none = std::numeric_limits<double>::quiet_NaN();
+
 /// What tells of many numbers in few.
 struct Statistics {
-  double mean = 0;
-  double std = 0;  ///< divides by n - 1, as Tensor::std; 0 for one element
-  double min = 0;
-  double max = 0;
+  double mean = none;
+  double std = none;  ///< divides by n - 1, as Tensor::std; 0 for one element
+  double min = none;
+  double max = none;
 };
 
-/// Of all elements of x, of any type; NaN throughout where x has none.
+/// Of all elements of x, of any type; `none` throughout where x has none.
 Statistics statistics(const Tensor& x);
-/// sqrt(sum x^2) of a floating point tensor.
+/// sqrt(sum x^2)
 double l2_norm(const Tensor& x);
-/// ||a - b|| of two floating point tensors of one shape and type.
+/// sqrt(sum (a - b)^2) of two tensors of one shape.
 double distance(const Tensor& a, const Tensor& b);
 /// No element is NaN or infinite.
 bool is_finite(const Tensor& x);

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <memory>
+
+#include "xgrad/error.hpp"
+#include "xgrad/nn/module.hpp"
+#include "xgrad/optim/optimizer.hpp"
+#include "xgrad/teach/statistics.hpp"
+
+namespace xgrad::teach {
+
+/// Values that are not finite have appeared: in which layer, and at which step (the first is 1).
+class NonFiniteError : public Error {
+ public:
+  NonFiniteError(const std::string& text, std::string in_layer, std::int64_t at_step)
+      : Error(text), layer(std::move(in_layer)), step(at_step) {}
+  const char* what() const noexcept override { return std::runtime_error::what(); }
+  std::string layer;
+  std::int64_t step;
+};
+
+/// One layer at one step, under its output in training. NaN: does not apply, or did not run.
+struct LayerRecord {
+  Statistics output{};
+  double dead = none;       ///< of a ReLU: share of units that are 0 for every row of the batch
+  double saturated = none;  ///< of Tanh: share with |y| > 0.97; of Sigmoid: with |2y - 1| > 0.97
+  double gradient = none;   ///< norm of the gradient by the output
+  /// Of a BatchNorm, over its features, after the step.
+  Statistics running_mean{}, running_var{};
+};
+
+struct ParameterRecord {
+  double norm = none;      ///< before the update
+  double gradient = none;  ///< norm of its gradient
+  double update = none;    ///< norm of its change by the step, divided by the norm before
+};
+
+struct Record {
+  std::int64_t step = 0;
+  double loss = none;
+  std::vector<LayerRecord> layers{};          ///< as in Observer::layers
+  std::vector<ParameterRecord> parameters{};  ///< as in Observer::parameters
+};
+
+struct ObserverOptions {
+  std::int64_t every = 10;      ///< the steps that are recorded: the first and each 10th
+  std::int64_t steps_done = 0;  ///< where a training goes on
+};
+
+/// Watches a net in training, which goes through it instead of calling the optimizer:
+///
+///   xg::teach::Observer observer(net);
+///   for (const auto& batch : loader) {
+///     const xg::Tensor loss = xg::cross_entropy(net(batch.inputs), batch.labels);
+///     optimizer.zero_grad();
+///     loss.backward();
+///     observer.step(optimizer, loss);  // optimizer.step(), and the record
+///   }
+///   for (const auto& record : observer.records()) ...
+///
+/// Layers are the modules without children; what a forward does by functions is not seen. Forward
+/// passes in eval mode or under NoGrad do not count, and of several in a step the last one does.
+/// Values that are not finite are noticed in the step where they appear, recorded or not.
+///
+/// The module must outlive the observer and stay where it is. Nothing remains in it afterwards.
+class Observer {
+ public:
+  /// Throws Error unless `every` is positive.
+  explicit Observer(nn::Module& module, ObserverOptions options = {});
+  ~Observer();
+  Observer(const Observer&) = delete;
+  Observer& operator=(const Observer&) = delete;
+
+  /// Between backward and the next forward. Throws NonFiniteError, before the update, if the loss
+  /// or a gradient is not finite; a BatchNorm that is given such values throws it in forward.
+  void step(optim::Optimizer& optimizer, const Tensor& loss);
+
+  struct Layer {
+    std::string name;  ///< in the module, "encoder.fc1"
+    std::string type;  ///< "Linear"
+  };
+  const std::vector<Layer>& layers() const;
+  const std::vector<std::string>& parameters() const;
+  const std::vector<Record>& records() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace xgrad::teach
