@@ -146,11 +146,13 @@ Chart heat_map(const Grid& grid) {
       const double v = grid.values[r][c];
       if (std::isfinite(v)) largest = std::max(largest, std::abs(v));
       row.push_back(number(v));
-      values.push_back({{"r", grid.rows[r]},
-                        {"c", grid.columns[c]},
-                        {"v", std::isfinite(v) ? json(v) : json()},
-                        {"short", fmt::format("{:.2g}", v)},
-                        {"exact", row.back()}});
+      values.push_back(
+          {{"r", grid.rows[r]},
+           {"c", grid.columns[c]},
+           {"v", std::isfinite(v) ? json(v) : json()},
+           {"short", v == std::round(v) && std::abs(v) < 1e5 ? fmt::format("{:.0f}", v)
+                                                             : fmt::format("{:.2g}", v)},
+           {"exact", row.back()}});
     }
   }
   const std::size_t side = 420 / std::max<std::size_t>(grid.rows.size(), 1);

@@ -7,6 +7,7 @@
 
 #include "demo.hpp"
 #include "gradcheck.hpp"
+#include "graph.hpp"
 #include "museum.hpp"
 #include "train.hpp"
 
@@ -35,6 +36,50 @@ CLI::Validator positive() {
         return fmt::format("needs a number greater than 0, got {}", text);
       },
       "");
+}
+
+void add_graph_options(CLI::App& app, tool::GraphOptions& o) {
+  const auto number = [&app](const char* flag, auto& value, const char* what, std::int64_t high) {
+    app.add_option(flag, value, what)->check(whole(1, high))->type_name("N")->capture_default_str();
+  };
+  const auto choice = [&app](const char* flag, std::string& value, const char* what,
+                             const std::vector<std::string>& names) {
+    app.add_option(flag, value, fmt::format("{}: {}", what, fmt::join(names, ", ")))
+        ->check(CLI::IsMember(names).description(""))
+        ->type_name("NAME")
+        ->capture_default_str();
+  };
+  choice("--norm", o.net.norm, "Normalization after each hidden layer", tool::Mlp::norms());
+  app.add_option("--hidden", o.net.hidden, "Sizes of the hidden layers")
+      ->delimiter(',')
+      ->check(whole(1, 1 << 20))
+      ->type_name("N,N")
+      ->default_str("5,4");
+  choice("--activation", o.net.activation, "Activation after each hidden layer",
+         tool::Mlp::activations());
+  number("--inputs", o.inputs, "Features of a sample", 1 << 20);
+  number("--classes", o.classes, "Classes", 1 << 20);
+  number("--batch-size", o.batch_size, "Samples", 1 << 20);
+  app.add_option("--op", o.op,
+                 "Instead of the net: an operation of the library, or layer_norm_by_hand")
+      ->type_name("NAME");
+  app.add_option("--shape", o.shape, "Shape of the operation's first input; the others follow")
+      ->delimiter(',')
+      ->check(whole(0, 1 << 20))
+      ->type_name("N,N");
+  app.add_flag("--values", o.values, "Show values in the boxes");
+  app.add_flag("--gradients", o.gradients, "Run backward, and show gradients in the boxes");
+  app.add_option("--seed", o.seed, "Seed of weights and inputs")
+      ->check(whole(0, std::numeric_limits<std::int64_t>::max()))
+      ->type_name("N")
+      ->capture_default_str();
+  number("--max-nodes", o.max_nodes, "Draw no more than these; then tell how many more", 1 << 30);
+  app.add_option("--svg", o.svg, "Draw into this file (with Graphviz's program dot)")
+      ->type_name("FILE");
+  app.add_option("--html", o.html, "Write a page with the drawing (the same)")->type_name("FILE");
+  app.footer(
+      "Without --svg and --html the graph is printed as text for Graphviz:\n"
+      "  xgrad graph --values | dot -Tpng -o net.png");
 }
 
 void add_train_options(CLI::App& app, tool::TrainOptions& o) {
@@ -72,6 +117,38 @@ void add_train_options(CLI::App& app, tool::TrainOptions& o) {
   number("--threads", o.threads, "Threads for matrix products", whole(1, 1024));
 }
 
+/// The arguments as a shell would take them again.
+std::string command_line(int argc, char** argv) {
+  std::string line = "xgrad";
+  for (int i = 1; i < argc; ++i) {
+    std::string word = argv[i];
+    if (word.empty() ||
+        word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                               "0123456789-_=+.,:/@%") != word.npos) {
+      for (std::size_t at = 0; (at = word.find('\'', at)) != word.npos; at += 4) {
+        word.replace(at, 1, "'\\''");
+      }
+      word = "'" + word + "'";
+    }
+    line += " " + word;
+  }
+  return line;
+}
+
+/// Every option of a command with its value, given or not.
+std::vector<std::pair<std::string, std::string>> settings_of(const CLI::App& app) {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string value = option->count() > 0
+                                  ? fmt::format("{}", fmt::join(option->results(), ","))
+                                  : option->get_default_str();
+    if (option->get_lnames() != std::vector<std::string>{"help"} && !value.empty()) {
+      all.emplace_back(option->get_name(), value);
+    }
+  }
+  return all;
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"xgrad: small training experiments with LayerNorm and BatchNorm", "xgrad"};
   app.require_subcommand(1);
@@ -86,6 +163,10 @@ int run(int argc, char** argv) {
   train->add_option("--save", options.save, "Write the trained weights to this safetensors file")
       ->type_name("FILE");
   train->add_option("--log", options.log, "Write one JSON object per epoch to this file")
+      ->type_name("FILE");
+  train
+      ->add_option("--report", options.report,
+                   "Write a page with curves, the health of each layer, and wrong answers")
       ->type_name("FILE");
   train->footer("Ctrl-C ends training after the current step and still prints the results.");
 
@@ -110,6 +191,10 @@ int run(int argc, char** argv) {
   gradcheck->add_flag("--json", check.json, "Print one JSON object instead of the table");
   gradcheck->footer("The exit status is 1 when a gradient fails.");
 
+  tool::GraphOptions graph;
+  CLI::App* draw = app.add_subcommand("graph", "Draw the graph that backward goes through");
+  add_graph_options(*draw, graph);
+
   bool list = false;
   CLI::App* museum =
       app.add_subcommand("museum", "Plant known bugs in the library, and see a test notice each");
@@ -128,7 +213,10 @@ int run(int argc, char** argv) {
     return 2;
   }
   if (gradcheck->parsed()) return tool::run_gradcheck(check);
+  if (draw->parsed()) return tool::run_graph(graph);
   if (museum->parsed()) return tool::run_museum(list ? "--list" : nullptr);
+  options.command = command_line(argc, argv);
+  options.settings = settings_of(*train);
   return train->parsed() ? tool::run_train(options) : tool::run_demo(options);
 }
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "progress.hpp"
+#include "report.hpp"
 
 namespace tool {
 
@@ -52,11 +53,11 @@ class Log {
 };
 
 /// Finds out before the training that its result cannot be saved; leaves no file behind.
-void check_writable(const std::string& path) {
+void check_writable(const char* what, const std::string& path) {
   if (path.empty()) return;
   const bool existed = std::filesystem::exists(path);
   if (!std::ofstream(path, std::ios::app)) {
-    throw xgrad::FileError("save file " + path + ": cannot be written");
+    throw xgrad::FileError(fmt::format("{} file {}", what, path) + ": cannot be written");
   }
   if (!existed) std::filesystem::remove(path);
 }
@@ -84,6 +85,10 @@ class Window {
 
 }  // namespace
 
+bool is_image_data(const std::string& name) {
+  return name == "digits" || name == "fashion-mnist" || std::filesystem::is_directory(name);
+}
+
 data::Split load_data(const std::string& name) {
   if (name == "digits") return data::digits_split();
   if (name == "fashion-mnist") return data::fashion_mnist();
@@ -95,17 +100,20 @@ data::Split load_data(const std::string& name) {
   return data::stratified_split(all, all.size() / 5);
 }
 
-double test_accuracy(Mlp& net, const data::Dataset& set) {
+Evaluation evaluate(Mlp& net, const data::Dataset& set) {
   const xgrad::NoGrad no_grad;
   const bool training = net.is_training();
   net.eval();
-  double right = 0;
+  Evaluation sum;
   for (const data::Batch& batch : data::DataLoader(set, {.batch_size = 1000})) {
-    right += xgrad::accuracy(net(batch.inputs), batch.labels) *
-             static_cast<double>(batch.labels.numel());
+    const auto n = static_cast<double>(batch.labels.numel());
+    const xgrad::Tensor logits = net(batch.inputs);
+    sum.loss += xgrad::cross_entropy(logits, batch.labels).item<double>() * n;
+    sum.accuracy += xgrad::accuracy(logits, batch.labels) * n;
   }
   net.train(training);
-  return right / static_cast<double>(set.labels.numel());
+  const auto rows = static_cast<double>(set.labels.numel());
+  return {sum.loss / rows, sum.accuracy / rows};
 }
 
 TrainResult train(Mlp& net, const data::Split& splits, const TrainOptions& options,
@@ -139,7 +147,11 @@ TrainResult train(Mlp& net, const data::Split& splits, const TrainOptions& optio
       const xgrad::Tensor loss = xgrad::cross_entropy(logits, batch.labels);
       optimizer->zero_grad();
       loss.backward();
-      optimizer->step();
+      if (observer) {
+        observer->update(*optimizer, loss);
+      } else {
+        optimizer->step();
+      }
       lr = optimizer->lr();
       if (options.schedule == "cosine") schedule.step();
 
@@ -160,15 +172,21 @@ TrainResult train(Mlp& net, const data::Split& splits, const TrainOptions& optio
     }
     result.train_loss = loss_sum / samples;
     result.train_accuracy = right / samples;
-    result.test_accuracy = test_accuracy(net, splits.test);
+    const Evaluation test = evaluate(net, splits.test);
+    result.test_accuracy = test.accuracy;
     progress.epoch(epoch, result.train_loss, result.train_accuracy, result.test_accuracy);
     log.write({{"epoch", epoch},
                {"step", result.steps},
                {"lr", lr},
                {"train_loss", result.train_loss},
                {"train_accuracy", result.train_accuracy},
+               {"test_loss", test.loss},
                {"test_accuracy", result.test_accuracy},
                {"seconds", clock.seconds()}});
+    if (observer) {
+      observer->after_epoch({epoch, result.steps, result.train_loss, result.train_accuracy,
+                             test.loss, test.accuracy, clock.seconds()});
+    }
   }
   result.seconds = clock.seconds();
   return result;
@@ -177,7 +195,8 @@ TrainResult train(Mlp& net, const data::Split& splits, const TrainOptions& optio
 int run_train(const TrainOptions& options) {
   xgrad::set_num_threads(options.threads);
   const data::Split splits = load_data(options.data);
-  check_writable(options.save);
+  check_writable("save", options.save);
+  check_writable("report", options.report);
   xgrad::manual_seed(static_cast<std::uint64_t>(options.seed));
   Mlp net(splits.train.inputs.size(1), splits.train.classes, options.net);
   fmt::print("{}: {} training and {} test samples; {}, norm {}, {}, {} lr {}, seed {}\n\n",
@@ -185,7 +204,15 @@ int run_train(const TrainOptions& options) {
              options.net.norm, options.net.activation, options.optimizer, options.lr, options.seed);
   std::fflush(stdout);
 
-  const TrainResult result = train(net, splits, options, "training");
+  Report report(net, splits, options);
+  TrainResult result;
+  try {
+    result = train(net, splits, options, "training", &report);
+  } catch (const xgrad::teach::NonFiniteError& error) {
+    report.write(error.what());
+    if (!options.report.empty()) fmt::print("report          {}\n", options.report);
+    throw;
+  }
   if (result.interrupted) fmt::print("\nstopped by Ctrl-C after step {}\n", result.steps);
   fmt::print(
       "\n"
@@ -198,6 +225,10 @@ int run_train(const TrainOptions& options) {
   if (!options.save.empty()) {
     xgrad::save_safetensors(options.save, net.state_dict());
     fmt::print("saved to        {}\n", options.save);
+  }
+  if (!options.report.empty()) {
+    report.write(result.interrupted ? fmt::format("Ctrl-C after step {}", result.steps) : "");
+    fmt::print("report          {}\n", options.report);
   }
   return 0;
 }

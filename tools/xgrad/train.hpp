@@ -18,9 +18,15 @@ struct TrainOptions {
   std::string optimizer = "adam";   // sgd, adam, adamw
   std::int64_t seed = 0;
   int threads = 1;
-  std::string save;  // safetensors file
-  std::string log;   // file of JSON lines
+  std::string save;                                           // safetensors file
+  std::string log;                                            // file of JSON lines
+  std::string report;                                         // HTML page
+  std::string command;                                        // to repeat the run
+  std::vector<std::pair<std::string, std::string>> settings;  // all of them, as text
 };
+
+/// The rows are images, row by row, and no file of numbers.
+bool is_image_data(const std::string& name);
 
 /// `digits`, `fashion-mnist`, a folder of IDX files (MNIST, Fashion-MNIST), or a CSV file, of which
 /// a fifth is set aside for testing. Throws FileError.
@@ -37,19 +43,34 @@ struct TrainResult {
   bool interrupted = false;
 };
 
-/// Sees the net after each step.
+struct EpochResult {
+  std::int64_t epoch = 0, step = 0;  // both done
+  double train_loss = 0, train_accuracy = 0, test_loss = 0, test_accuracy = 0;
+  double seconds = 0;
+};
+
+/// Sees the net while it trains.
 class StepObserver {
  public:
   virtual ~StepObserver() = default;
-  virtual void after_step(std::int64_t step) = 0;
+  /// Between backward and the next step: makes the update.
+  virtual void update(xgrad::optim::Optimizer& optimizer, const xgrad::Tensor& /*loss*/) {
+    optimizer.step();
+  }
+  virtual void after_step(std::int64_t /*step*/) {}
+  virtual void after_epoch(const EpochResult&) {}
 };
 
 /// Trains the net in place, showing progress under the title.
 TrainResult train(Mlp& net, const xgrad::data::Split& data, const TrainOptions& options,
                   const std::string& title, StepObserver* observer = nullptr);
 
-/// Share of right answers in eval mode; the mode is put back.
-double test_accuracy(Mlp& net, const xgrad::data::Dataset& data);
+struct Evaluation {
+  double loss = 0;
+  double accuracy = 0;
+};
+/// Mean loss and share of right answers in eval mode; the mode is put back.
+Evaluation evaluate(Mlp& net, const xgrad::data::Dataset& data);
 
 /// `xgrad train`: data, net, training, the table of results. Returns the exit status.
 int run_train(const TrainOptions& options);
