@@ -1,10 +1,18 @@
-// Every known mistake is told from the right answer and from all others.
+// What the checker says of a wrong answer; then, that every known mistake is told from the right
+// answer and from all others.
 #include <cmath>
 #include <cstdio>
 
 #include "dojo.hpp"
 
+static void dropped_term(const dojo::Forward&, dojo::Gradients& d) {
+  d.mean = -d.centred.sum(-1);
+  d.x = d.centred;
+}
+
 int main() {
+  dojo::check(dojo::centre(dropped_term));
+  std::printf("\n");
   int count = 0, failed = 0;
   const auto expect = [&](const std::string& where, const dojo::Answer& answer,
                           const xg::Tensor& value, const std::optional<std::string>& wanted) {
