@@ -91,11 +91,13 @@ TEST(Optim, ZeroGradKeepsZerosOrTakesTheGradientAway) {
   optim::SGD sgd({p}, {.lr = 0.1});
   const Tensor seed = xg::tensor(Values{1, 0.5}, {.dtype = xg::float64});
   (p * p).backward(seed);
-  sgd.zero_grad();
+  const Tensor buffer = p.grad();
+  sgd.zero_grad({.set_to_none = false});
   EXPECT_EQ(p.grad().to_vector<double>(), (Values{0, 0}));
   (p * p).backward(seed);
+  EXPECT_TRUE(p.grad().is(buffer));
   EXPECT_EQ(p.grad().to_vector<double>(), (Values{2, 2}));
-  sgd.zero_grad(true);
+  sgd.zero_grad({.set_to_none = true});
   EXPECT_FALSE(p.has_grad());
 }
 

@@ -66,6 +66,14 @@ std::vector<Tensor> grad(const Tensor& y, const std::vector<Tensor>& xs, GradOpt
 std::vector<Tensor> grad(const std::vector<Tensor>& ys, const std::vector<Tensor>& xs,
                          const std::vector<Tensor>& grad_outputs, GradOptions options = {});
 
+struct ZeroGradOptions {
+  bool set_to_none = false;  ///< take gradients away (faster) instead of filling them with zeros
+};
+
+namespace detail {
+void zero_grad(const Tensor& leaf, ZeroGradOptions options);
+}
+
 /// Removes a hook; letting it go out of scope does not.
 class HookHandle {
  public:

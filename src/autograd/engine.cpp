@@ -147,16 +147,19 @@ void Engine::commit() {
   const NoGrad no_grad;
   static std::mutex mutex;  // two threads may go backward through the same leaves
   const std::lock_guard lock(mutex);
-  // All sums first, so that an exception changes nothing.
+  // Copies first, so that an exception changes nothing.
   for (Pending& at : staged_) {
-    const Tensor& before = at.node->extras().grad;
-    if (before.defined() && !XGRAD_BUG(engine_overwrites_gradients)) {
-      at.grad = before + at.grad;
-    } else if (!at.grad.sole_owner() && !XGRAD_BUG(engine_shares_gradients)) {
-      at.grad = at.grad.detach().clone();
+    if (at.node->extras().grad.defined() || at.grad.sole_owner()) continue;
+    if (!XGRAD_BUG(engine_shares_gradients)) at.grad = at.grad.detach().clone();
+  }
+  for (Pending& at : staged_) {
+    Tensor& sum = at.node->extras_->grad;
+    if (sum.defined() && !XGRAD_BUG(engine_overwrites_gradients)) {
+      sum.add_(at.grad);  // where it lies, as in PyTorch: whoever holds it sees the new sum
+    } else {
+      sum = std::move(at.grad);
     }
   }
-  for (Pending& at : staged_) at.node->extras_->grad = std::move(at.grad);
 }
 
 // ---- the public calls ---------------------------------------------------------------------------

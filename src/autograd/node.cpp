@@ -176,6 +176,12 @@ void Tensor::set_grad(const Tensor& grad) const {
   impl().node->extras().grad = grad.defined() && grad.requires_grad() ? grad.detach() : grad;
 }
 
+void detail::zero_grad(const Tensor& leaf, ZeroGradOptions options) {
+  if (!leaf.has_grad()) return;
+  Tensor grad = leaf.grad();
+  options.set_to_none ? leaf.set_grad({}) : void(grad.zero_());
+}
+
 void Tensor::retain_grad() const {
   throw_if<GraphError>(!impl().node, "retain_grad: the tensor does not require a gradient");
   impl().node->extras().retains_grad = true;

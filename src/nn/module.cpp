@@ -182,8 +182,8 @@ void Module::train(bool on) {
   apply([on](Module& module) { module.training_ = on; });
 }
 
-void Module::zero_grad() {
-  for (const Tensor& p : parameters()) p.set_grad({});
+void Module::zero_grad(ZeroGradOptions options) {
+  for (const Tensor& p : parameters()) xgrad::detail::zero_grad(p, options);
 }
 
 void Module::requires_grad_(bool on) {

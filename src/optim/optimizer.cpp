@@ -80,17 +80,9 @@ void Optimizer::step() {
   }
 }
 
-void Optimizer::zero_grad(bool set_to_none) {
+void Optimizer::zero_grad(ZeroGradOptions options) {
   for (const Group& group : groups_) {
-    for (const Slot& slot : group.slots) {
-      if (!slot.param.has_grad()) continue;
-      Tensor grad = slot.param.grad();
-      if (set_to_none) {
-        slot.param.set_grad({});
-      } else {
-        grad.zero_();
-      }
-    }
+    for (const Slot& slot : group.slots) xgrad::detail::zero_grad(slot.param, options);
   }
 }
 

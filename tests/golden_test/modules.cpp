@@ -161,7 +161,7 @@ void run_training(Case& c) {
   const Json& losses = c["losses"];
   for (std::size_t k = 0; k < losses.size(); ++k) {
     const std::int64_t start = static_cast<std::int64_t>(k) * batch % rows;
-    optimizer->zero_grad(true);
+    optimizer->zero_grad({.set_to_none = true});
     const Tensor loss =
         loss_of(loss_name, net(x.narrow(0, start, batch)), y.narrow(0, start, batch));
     loss.backward();

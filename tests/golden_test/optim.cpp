@@ -262,7 +262,7 @@ void run_optimizer(Case& c) {
   int number_of_step = 0;
   for (const Json& step : c["steps"]) {
     const std::string at = "step " + std::to_string(++number_of_step) + " ";
-    optimizer->zero_grad(true);
+    optimizer->zero_grad({.set_to_none = true});
     const Tensor loss = problem_loss(c, params);
     c.expect(at + "loss", loss.item<double>(), number(step.at("loss")));
     loss.backward();

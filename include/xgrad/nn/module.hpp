@@ -4,6 +4,7 @@
 #include <memory>
 #include <typeinfo>
 
+#include "xgrad/autograd.hpp"
 #include "xgrad/state_dict.hpp"
 
 namespace xgrad {
@@ -93,8 +94,8 @@ class Module {
     f(*this);
   }
 
-  /// Drops the gradients.
-  void zero_grad();
+  /// Takes the gradients away, or fills them with zeros.
+  void zero_grad(ZeroGradOptions options = {.set_to_none = true});
   /// Freezes (false) or frees all parameters.
   void requires_grad_(bool on = true);
   /// Converts floating point parameters, their gradients and buffers, in place: whoever holds them

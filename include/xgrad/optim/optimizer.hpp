@@ -1,5 +1,6 @@
 #pragma once
 
+#include "xgrad/autograd.hpp"
 #include "xgrad/state_dict.hpp"
 
 namespace xgrad::optim {
@@ -20,8 +21,8 @@ class Optimizer {
   /// One update of every parameter that has a gradient. One without is left as it is and gets no
   /// state; a gradient of zeros is a gradient.
   void step();
-  /// Fills the gradients with zeros, or with `set_to_none` takes them away (faster).
-  void zero_grad(bool set_to_none = false);
+  /// Fills the gradients with zeros where they lie, or takes them away.
+  void zero_grad(ZeroGradOptions options = {});
 
   std::size_t group_count() const { return groups_.size(); }
   /// Learning rate of a group. Throws IndexError.
