@@ -193,6 +193,22 @@ TEST(Memory, ActivationsAreFreedWhileTheLossLives) {
   EXPECT_LT(xg::live_bytes(), before.bytes + 1000);
 }
 
+TEST(Memory, ActivationsAreFreedAsBackwardGoes) {
+  const Tensor x = xg::ones({1000}, {.dtype = xg::float64, .requires_grad = true});
+  const Alive before;
+  std::vector<std::int64_t> alive(10);
+  Tensor y = x;
+  for (std::int64_t& bytes : alive) {
+    y = tanh(y);
+    y.register_hook([&bytes](const Tensor&) { bytes = xg::live_bytes(); });
+  }
+  const Tensor loss = y.sum();
+  y = Tensor();
+  loss.backward();
+  std::int64_t arrays = 2;  // two gradients, and the outputs of the layers up to this one
+  for (const std::int64_t bytes : alive) EXPECT_LE(bytes, before.bytes + ++arrays * 8000 + 1000);
+}
+
 TEST(Memory, AGradientWithHistoryIsStoredWithoutIt) {
   const Alive before;
   {

@@ -3,6 +3,7 @@
 /// Everything: `#include "xgrad/xgrad.hpp"`, `namespace xg = xgrad;`.
 
 #include "xgrad/autograd.hpp"
+#include "xgrad/config.hpp"
 #include "xgrad/data.hpp"
 #include "xgrad/dtype.hpp"
 #include "xgrad/error.hpp"
@@ -10,6 +11,7 @@
 #include "xgrad/gradcheck.hpp"
 #include "xgrad/io.hpp"
 #include "xgrad/loss.hpp"
+#include "xgrad/memory.hpp"
 #include "xgrad/nn.hpp"
 #include "xgrad/ops.hpp"
 #include "xgrad/optim.hpp"

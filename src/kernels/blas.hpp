@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace xgrad::kernels {
 
@@ -14,5 +15,8 @@ void gemm(bool transpose_a, bool transpose_b, std::int64_t n, std::int64_t m, st
 /// Before every product of that many multiplications: the first one cures OpenBLAS's wrong guess of
 /// the processor, each decides between one thread and all allowed.
 void prepare_product(double multiplications);
+
+/// Which BLAS library there is, for show_config().
+std::string describe_blas();
 
 }  // namespace xgrad::kernels

@@ -1,14 +1,28 @@
+#include <array>
 #include <atomic>
 #include <cstdlib>
+#include <limits>
 #include <string>
+#include <vector>
 
 #include "detail/message.hpp"
 #include "kernels/blas.hpp"
 #include "xgrad/threads.hpp"
 
+#if __has_include(<dlfcn.h>)
+#include <dlfcn.h>
+#endif
+
 // What OpenBLAS exports beyond BLAS: null with any other BLAS library.
 #if defined(__GNUC__) && defined(__ELF__)
 extern "C" {
+[[gnu::weak]] void sgemm_(const char*, const char*, const int*, const int*, const int*,
+                          const float*, const float*, const int*, const float*, const int*,
+                          const float*, float*, const int*);
+[[gnu::weak]] void dgemm_(const char*, const char*, const int*, const int*, const int*,
+                          const double*, const double*, const int*, const double*, const int*,
+                          const double*, double*, const int*);
+[[gnu::weak]] char* openblas_get_config(void);
 [[gnu::weak]] char* openblas_get_corename(void);
 [[gnu::weak]] int openblas_get_parallel(void);
 [[gnu::weak]] int openblas_get_num_threads(void);
@@ -17,6 +31,9 @@ extern "C" {
 [[gnu::weak]] void gotoblas_dynamic_init(void);
 }
 #else
+constexpr void (*sgemm_)(...) = nullptr;
+constexpr void (*dgemm_)(...) = nullptr;
+constexpr char* (*openblas_get_config)() = nullptr;
 constexpr char* (*openblas_get_corename)() = nullptr;
 constexpr int (*openblas_get_parallel)() = nullptr;
 constexpr int (*openblas_get_num_threads)() = nullptr;
@@ -45,17 +62,58 @@ const char* better_core([[maybe_unused]] const std::string& chosen) {
   return nullptr;
 }
 
-/// Makes OpenBLAS choose again, with a hint, where its choice is several times too slow. Whoever
-/// set OPENBLAS_CORETYPE keeps what they asked for.
-void cure_core() {
-  if (!openblas_get_corename || !gotoblas_dynamic_quit || !gotoblas_dynamic_init) return;
-  if (std::getenv("OPENBLAS_CORETYPE")) return;
-  const char* core = better_core(openblas_get_corename());
-  if (!core) return;
+/// Products of matrices of rank one, whose elements are small whole numbers and so exact, into
+/// memory full of NaN: of a size for OpenBLAS's small kernels, and of one for the others.
+template <class T, class Gemm>
+bool multiplies_right(Gemm gemm) {
+  const auto small = [](int i, int range) { return static_cast<T>(i % range - range / 2); };
+  const T one = 1, zero = 0;
+  for (const auto& [n, m, k] : {std::array{9, 21, 11}, std::array{130, 121, 70}}) {
+    std::vector<T> a(static_cast<std::size_t>(n * k)), b(static_cast<std::size_t>(k * m));
+    for (const bool turn_a : {false, true}) {
+      for (const bool turn_b : {false, true}) {  // in columns, as Fortran has it
+        for (int p = 0; p < k; ++p) {
+          for (int i = 0; i < n; ++i) a[turn_a ? i * k + p : p * n + i] = small(i, 5) * small(p, 7);
+          for (int j = 0; j < m; ++j) b[turn_b ? p * m + j : j * k + p] = small(p, 7) * small(j, 9);
+        }
+        std::vector<T> c(static_cast<std::size_t>(n * m), std::numeric_limits<T>::quiet_NaN());
+        gemm(turn_a ? "T" : "N", turn_b ? "T" : "N", &n, &m, &k, &one, a.data(), turn_a ? &k : &n,
+             b.data(), turn_b ? &m : &k, &zero, c.data(), &n);
+        T square = 0;
+        for (int p = 0; p < k; ++p) square += small(p, 7) * small(p, 7);
+        for (int j = 0; j < m; ++j) {
+          for (int i = 0; i < n; ++i) {
+            if (c[j * n + i] != square * small(i, 5) * small(j, 9)) return false;
+          }
+        }
+      }
+    }
+  }
+  return true;
+}
+
+void choose_core(const char* core) {
   setenv("OPENBLAS_CORETYPE", core, 1);
   gotoblas_dynamic_quit();
   gotoblas_dynamic_init();
   unsetenv("OPENBLAS_CORETYPE");
+}
+
+/// Makes OpenBLAS choose again, with a hint, where its choice is several times too slow, and undoes
+/// that should the new kernels multiply wrongly. Whoever set OPENBLAS_CORETYPE keeps what they
+/// asked for. Returns what happened, for show_config().
+std::string cure_core() {
+  if (!openblas_get_corename || !gotoblas_dynamic_quit || !gotoblas_dynamic_init) return "";
+  if (std::getenv("OPENBLAS_CORETYPE")) return " (from OPENBLAS_CORETYPE)";
+  const std::string chosen = openblas_get_corename();
+  const char* core = better_core(chosen);
+  if (!core) return "";
+  choose_core(core);
+  if (multiplies_right<float>(sgemm_) && multiplies_right<double>(dgemm_)) {
+    return " (instead of " + chosen + ", which OpenBLAS had taken this processor for)";
+  }
+  choose_core(chosen.c_str());
+  return " (quicker " + std::string(core) + " multiplies wrongly here)";
 }
 
 /// Below this many multiplications waking a second thread costs more than it brings.
@@ -63,11 +121,11 @@ constexpr double worth_threads = 4e6;
 
 /// Made before the first product.
 struct Library {
+  const std::string core_from = cure_core();
   std::atomic<int> allowed{1};
   bool switches = false;  // OpenMP's number of threads is the program's too: not switched each time
 
   Library() {
-    cure_core();
     if (!openblas_set_num_threads || !openblas_get_num_threads) return;
     allowed = openblas_get_num_threads();
     switches = openblas_get_parallel && openblas_get_parallel() == 1;
@@ -97,5 +155,20 @@ void set_num_threads(int n) {
 }
 
 int get_num_threads() { return library().allowed; }
+
+/// "OpenBLAS 0.3.21, kernel SkylakeX", or the file of another library.
+std::string kernels::describe_blas() {
+  std::string text = "none: plain loops";
+  if (openblas_get_config && openblas_get_corename) {
+    const std::string config = openblas_get_config();  // its name, its release, then its settings
+    text = config.substr(0, config.find(' ', config.find(' ') + 1)) + ", kernel ";
+    return text + openblas_get_corename() + library().core_from;
+  }
+#if __has_include(<dlfcn.h>)
+  Dl_info info{};
+  if (sgemm_ && dladdr(reinterpret_cast<void*>(sgemm_), &info) != 0) text = info.dli_fname;
+#endif
+  return text;
+}
 
 }  // namespace xgrad

@@ -1,11 +1,16 @@
-#include "detail/memory.hpp"
+#include "xgrad/memory.hpp"
 
 #include <array>
 #include <mutex>
 #include <new>
 
+#include "detail/memory.hpp"
 #include "detail/message.hpp"
 #include "xgrad/extend.hpp"
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 // Sanitizers find misuse of memory only if every block comes from and goes back to the system.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -46,20 +51,24 @@ struct SmallLists {
 };
 constinit thread_local SmallLists small_lists{};
 
+void release_list(FreeBlock*& list) {
+  while (list) ::operator delete(std::exchange(list, list->next), alignment);
+}
+void release_small() {
+  for (FreeBlock*& list : small_lists.head) release_list(list);
+  small_lists.count = {};
+}
+
 struct FlushAtThreadExit {
   bool touched = false;
   ~FlushAtThreadExit() {
     small_lists.closed = true;
-    for (FreeBlock*& head : small_lists.head) {
-      while (head) ::operator delete(std::exchange(head, head->next), alignment);
-    }
+    release_small();
   }
 };
 thread_local FlushAtThreadExit flush_at_thread_exit;
 
 // ---- storages: one list per size class, shared by all threads -----------------------------------
-
-constexpr std::size_t storage_limit = std::size_t{256} << 20;  // bytes kept for reuse
 
 /// Four classes per power of two, so at most a quarter of a block is unused.
 struct SizeClass {
@@ -79,13 +88,45 @@ struct StorageLists {
   std::mutex mutex;
   std::array<FreeBlock*, 256> head{};
   std::size_t bytes = 0;
+  std::size_t limit = std::size_t{256} << 20;
+
+  FreeBlock* take(SizeClass cls) {
+    const std::lock_guard lock(mutex);
+    FreeBlock* block = head[cls.index];
+    if (block) {
+      head[cls.index] = block->next;
+      bytes -= cls.bytes;
+    }
+    return block;
+  }
+  bool keep(void* block, SizeClass cls) noexcept {
+    const std::lock_guard lock(mutex);
+    if (bytes + cls.bytes > limit) return false;
+    head[cls.index] = new (block) FreeBlock{head[cls.index]};
+    bytes += cls.bytes;
+    return true;
+  }
+  void release() {
+    const std::lock_guard lock(mutex);
+    for (FreeBlock*& list : head) release_list(list);
+    bytes = 0;
+  }
 };
 StorageLists& storage_lists() {
   static StorageLists* lists = new StorageLists;  // never destroyed: global tensors may outlive it
   return *lists;
 }
 
-std::atomic<std::int64_t> storage_bytes_alive{0};
+std::atomic<std::int64_t> bytes_alive{0};
+std::atomic<std::int64_t> bytes_peak{0};
+
+void count_bytes(std::size_t bytes) {
+  const auto more = static_cast<std::int64_t>(bytes);
+  const std::int64_t now = bytes_alive.fetch_add(more, std::memory_order_relaxed) + more;
+  std::int64_t peak = bytes_peak.load(std::memory_order_relaxed);
+  while (now > peak && !bytes_peak.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+  }
+}
 
 }  // namespace
 
@@ -115,26 +156,24 @@ void free_small(void* block, std::size_t bytes) noexcept {
   ++lists.count[index];
 }
 
-Ref<Storage> Storage::make(std::size_t bytes) try {
+static void* allocate_storage(std::size_t bytes) {
   // Small ones share the lists of handles and nodes: no lock.
+  if (!pooled || bytes <= small_step * small_classes) return allocate_small(bytes);
+  const SizeClass cls = size_class(bytes);
+  if (void* block = storage_lists().take(cls)) return block;
+  return ::operator new(cls.bytes, alignment);
+}
+
+Ref<Storage> Storage::make(std::size_t bytes) try {
   const std::size_t wanted = sizeof(Storage) + bytes;
   void* block = nullptr;
-  if (!pooled || wanted <= small_step * small_classes) {
-    block = allocate_small(wanted);
-  } else {
-    const SizeClass cls = size_class(wanted);
-    StorageLists& lists = storage_lists();
-    {
-      const std::lock_guard lock(lists.mutex);
-      if (FreeBlock* free = lists.head[cls.index]) {
-        lists.head[cls.index] = free->next;
-        lists.bytes -= cls.bytes;
-        block = free;
-      }
-    }
-    if (!block) block = ::operator new(cls.bytes, alignment);
+  try {
+    block = allocate_storage(wanted);
+  } catch (const std::bad_alloc&) {
+    memory::trim();  // what is kept for reuse may be what is missing
+    block = allocate_storage(wanted);
   }
-  storage_bytes_alive.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+  count_bytes(bytes);
   auto* storage = new (block) Storage;
   storage->bytes = bytes;
   return Ref<Storage>(storage);
@@ -144,24 +183,13 @@ Ref<Storage> Storage::make(std::size_t bytes) try {
 
 void Storage::destroy(Storage* storage) noexcept {
   const std::size_t wanted = sizeof(Storage) + storage->bytes;
-  storage_bytes_alive.fetch_sub(static_cast<std::int64_t>(storage->bytes),
-                                std::memory_order_relaxed);
+  bytes_alive.fetch_sub(static_cast<std::int64_t>(storage->bytes), std::memory_order_relaxed);
   storage->~Storage();
   if (!pooled || wanted <= small_step * small_classes) {
     free_small(storage, wanted);
-    return;
+  } else if (!storage_lists().keep(storage, size_class(wanted))) {
+    ::operator delete(storage, alignment);
   }
-  const SizeClass cls = size_class(wanted);
-  StorageLists& lists = storage_lists();
-  {
-    const std::lock_guard lock(lists.mutex);
-    if (lists.bytes + cls.bytes <= storage_limit) {
-      lists.head[cls.index] = new (storage) FreeBlock{lists.head[cls.index]};
-      lists.bytes += cls.bytes;
-      return;
-    }
-  }
-  ::operator delete(storage, alignment);
 }
 
 void* TensorImpl::operator new(std::size_t bytes) { return allocate_small(bytes); }
@@ -171,6 +199,36 @@ void TensorImpl::operator delete(void* block, std::size_t bytes) noexcept {
 
 }  // namespace detail
 
-std::int64_t live_bytes() { return detail::storage_bytes_alive.load(std::memory_order_relaxed); }
+std::int64_t live_bytes() { return detail::bytes_alive.load(std::memory_order_relaxed); }
+
+memory::Stats memory::stats() {
+  detail::StorageLists& lists = detail::storage_lists();
+  const std::lock_guard lock(lists.mutex);
+  return {.allocated = live_bytes(),
+          .peak = detail::bytes_peak.load(std::memory_order_relaxed),
+          .cached = static_cast<std::int64_t>(lists.bytes),
+          .limit = static_cast<std::int64_t>(lists.limit)};
+}
+
+void memory::reset_peak() { detail::bytes_peak = live_bytes(); }
+
+void memory::trim() {
+  detail::storage_lists().release();
+  detail::release_small();
+#ifdef __GLIBC__
+  malloc_trim(0);  // malloc keeps what lies between blocks in use
+#endif
+}
+
+void memory::set_limit(std::int64_t bytes) {
+  throw_if<Error>(bytes < 0, "set_limit: needs at least 0 bytes, got ", bytes);
+  detail::StorageLists& lists = detail::storage_lists();
+  {
+    const std::lock_guard lock(lists.mutex);
+    lists.limit = static_cast<std::size_t>(bytes);
+    if (lists.bytes <= lists.limit) return;
+  }
+  trim();
+}
 
 }  // namespace xgrad

@@ -152,7 +152,8 @@ std::vector<std::pair<std::string, std::string>> settings_of(const CLI::App& app
 int run(int argc, char** argv) {
   CLI::App app{"xgrad: small training experiments with LayerNorm and BatchNorm", "xgrad"};
   app.require_subcommand(1);
-  app.set_version_flag("--version", XGRAD_VERSION);
+  app.set_version_flag(
+      "--version", [] { return fmt::format("xgrad {}\n{}", XGRAD_VERSION, xgrad::show_config()); });
   app.get_formatter()->column_width(34);
   app.footer("xgrad COMMAND --help tells the options of a command.");
 
