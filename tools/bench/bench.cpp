@@ -1,6 +1,6 @@
-// Times the rows of rows.hpp in xgrad, in plain loops and, where it is installed, in libtorch. Each
-// side is a program of its own, so that it has its own memory and environment; a round asks one
-// after the other, so that what disturbs the machine disturbs all.
+// Times the rows of rows.hpp in xgrad, in plain loops and, where installed, in libtorch and dlib.
+// Each side is a program of its own, so that it has its own memory and environment; a round asks
+// one after the other, so that what disturbs the machine disturbs all.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <regex>
 #include <set>
@@ -52,10 +53,7 @@ class Runner {
     if (row.group == "compile") command_ = compilation();
   }
 
-  bool knows() {
-    if (command_.empty() || access(command_[0].c_str(), X_OK) != 0) return false;
-    return run(1).has_value();
-  }
+  bool knows() { return access(side_.program.c_str(), X_OK) == 0 && run(1).has_value(); }
   /// Seconds of so many calls.
   std::optional<double> run(long calls) {
     if (row_.group == "start" || row_.group == "compile") return run_anew();
@@ -100,40 +98,35 @@ class Runner {
     return wall_ ? usage.wall : usage.seconds;
   }
 
-  /// How this side compiles its MLP; for the floor, nothing but the standard headers that xgrad's
-  /// include.
+  /// How this side compiles and links its MLP; for the floor, nothing but the standard headers that
+  /// xgrad's include.
   std::vector<std::string> compilation() const {
     const fs::path source = XGRAD_SOURCE, binary = XGRAD_BINARY;
-    std::vector<std::string> words = {XGRAD_CXX, "-std=c++20", "-O2",
-                                      "-c",      "-o",         binary / "compiled.o"};
-    if (side_.name == "xgrad") {
-      words.insert(words.end(),
-                   {"-I" + (source / "include").string(), source / "examples/train_mlp.cpp"});
-    } else if (side_.name == "floor") {
-      std::set<std::string> lines = {"#include <cstdio>"};
-      for (const auto& file : fs::recursive_directory_iterator(source / "include")) {
-        if (!file.is_regular_file()) continue;
-        std::ifstream text(file.path());
-        for (std::string line; std::getline(text, line);) {
-          if (line.starts_with("#include <") && line.find('/') == line.npos) {
-            lines.insert(line);
-          }
-        }
-      }
-      std::ofstream out(binary / "standard_headers.cpp");
-      for (const std::string& line : lines) out << line << "\n";
-      out << "int main() {}\n";
-      words.push_back(binary / "standard_headers.cpp");
-    } else {
-#ifdef XGRAD_TORCH_INCLUDE
-      std::istringstream folders(XGRAD_TORCH_INCLUDE);
-      for (std::string folder; std::getline(folders, folder, ':');) words.push_back("-I" + folder);
-      words.insert(words.end(), {"-w", source / "tools/bench/mlp_torch.cpp"});
-#else
-      return {};
-#endif
-    }
+    const std::map<std::string, std::pair<fs::path, std::string>> all = {
+        {"xgrad", {source / "examples/train_mlp.cpp", XGRAD_COMPILE}},
+        {"floor", {binary / "standard_headers.cpp", ""}},
+        {"libtorch", {source / "tools/bench/mlp_torch.cpp", TORCH_COMPILE}},
+        {"dlib", {source / "tools/bench/side_dlib.cpp", DLIB_COMPILE}}};
+    const auto& [file, options] = all.at(side_.name);
+    if (side_.name == "floor") write_standard_headers(file);
+    std::vector<std::string> words = {XGRAD_CXX, "-std=c++20",        "-O2", "-w",
+                                      "-o",      binary / "compiled", file};
+    std::istringstream rest(options);
+    for (std::string word; std::getline(rest, word, ':');) words.push_back(word);
     return words;
+  }
+
+  static void write_standard_headers(const fs::path& path) {
+    std::set<std::string> lines = {"#include <cstdio>"};
+    for (const auto& file : fs::recursive_directory_iterator(fs::path(XGRAD_SOURCE) / "include")) {
+      std::ifstream text(file.path());
+      for (std::string line; std::getline(text, line);) {
+        if (line.starts_with("#include <") && line.find('/') == line.npos) lines.insert(line);
+      }
+    }
+    std::ofstream out(path);
+    for (const std::string& line : lines) out << line << "\n";
+    out << "int main() {}\n";
   }
 
   Side side_;
@@ -149,7 +142,7 @@ Result measure(const std::vector<Side>& sides, std::size_t index, const Row& row
   std::vector<Runner> runners;
   for (const Side& side : sides) {
     const bool blas_only = side.name == "libtorch-default" || side.name == "xgrad-1-thread";
-    if (blas_only && !row.product()) continue;
+    if (blas_only && !row.blas()) continue;
     if (Runner runner(side, index, row, options); runner.knows()) {
       runner.calibrate(options.round_seconds());
       runners.push_back(std::move(runner));
@@ -186,6 +179,7 @@ int run(const Options& options) {
   if (how.peer_kernel = kernel_of(sides.back()); how.peer_kernel == how.kernel) {
     sides.pop_back();  // the same once more
   }
+  add("dlib", "dlib", true, options.threads);
   if (options.threads > 1) add("xgrad-1-thread", "xgrad", false, 1);
 
   const std::vector<Row> all = rows();
@@ -219,8 +213,9 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   bench::Options options;
-  CLI::App app("Times xgrad beside plain loops without a graph and, where installed, libtorch.",
-               "xgrad-bench");
+  CLI::App app(
+      "Times xgrad beside plain loops without a graph and, where installed, libtorch and dlib.",
+      "xgrad-bench");
   app.add_option("--filter", options.filter, "Only rows whose name has this regular expression");
   app.add_flag("--quick", options.quick, "Short rounds, and few: for a first look");
   app.add_option("--threads", options.threads, "Threads of every side; above 1 by the wall clock")

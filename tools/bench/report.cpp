@@ -102,6 +102,7 @@ std::string table(const Setting& setting, const std::vector<Result>& results, bo
   for (const auto& [side, head] : {std::pair{"floor", "/ floor"},
                                    {"libtorch", "/ libtorch"},
                                    {"libtorch-default", "/ libtorch, its own BLAS choice"},
+                                   {"dlib", "/ dlib"},
                                    {"xgrad-1-thread", "/ 1 thread"}}) {
     if (has(side)) others.emplace_back(side, head);
   }
@@ -130,6 +131,13 @@ std::string table(const Setting& setting, const std::vector<Result>& results, bo
       setting.date, setting.processor, setting.threads, setting.threads > 1 ? "s" : "",
       setting.kernel, setting.peer_kernel == setting.kernel ? " (libtorch chooses the same)" : "",
       setting.rounds);
+  std::string faults;
+  for (const Result& result : results) {
+    const auto ours = result.sides.find("xgrad");
+    if (ours == result.sides.end() || ours->second.faults < 0.5) continue;
+    faults += fmt::format("{}{} ({:.0f})", faults.empty() ? "" : ", ", result.row.name(),
+                          ours->second.faults);
+  }
   std::vector<std::size_t> width(lines[0].size());
   for (const auto& line : lines) {
     for (std::size_t i = 0; i < line.size(); ++i) width[i] = std::max(width[i], line[i].size());
@@ -145,7 +153,8 @@ std::string table(const Setting& setting, const std::vector<Result>& results, bo
       text += "|\n";
     }
   }
-  return text;
+  return text + fmt::format("\nPage faults of xgrad per call, after the first calls: {}.\n",
+                            faults.empty() ? "none" : faults);
 }
 
 }  // namespace bench

@@ -7,7 +7,7 @@ namespace bench {
 
 /// One line of the benchmark: the same work for every side that knows how.
 struct Row {
-  std::string group;                ///< step, inference, op, node, epoch, start, compile
+  std::string group;                ///< step, products, inference, op, node, epoch, start, compile
   std::string what;                 ///< "784-128-10 sgd", "layer_norm fwd+bwd"
   std::vector<std::int64_t> sizes;  ///< of the net's layers; columns of an operation's input
   std::int64_t batch = 1;           ///< rows
@@ -16,12 +16,13 @@ struct Row {
   bool backward = false;            ///< of an operation: with its backward pass
   double per = 1;                   ///< the time reported is that of one of so many equal pieces
 
-  bool product() const { return group == "step" || group == "inference" || group == "epoch"; }
+  bool batched() const { return group == "step" || group == "products"; }
+  bool blas() const { return batched() || group == "inference" || group == "epoch"; }
   std::string name() const {
     if (group == "op") {
       return what + " (" + std::to_string(batch) + ", " + std::to_string(sizes[0]) + ")";
     }
-    return group + " " + what + (group == "step" ? ", batch " + std::to_string(batch) : "");
+    return group + " " + what + (batched() ? ", batch " + std::to_string(batch) : "");
   }
 };
 
@@ -46,13 +47,17 @@ inline std::vector<Row> rows() {
   nets("784-128-10", small, {""}, {64});
   nets("784-256-256-10", large, {"layer_norm", "batch_norm", ""}, {32, 128, 512});
   nets("2-16-16-2", tiny, {""}, {32});
+  for (const std::int64_t batch : {32, 128, 512}) {
+    all.push_back({"products", "784-256 forward", {784, 256}, batch});
+    all.push_back({"products", "784-256-256-10 fwd+bwd", large, batch, "", "", true});
+  }
   all.push_back({"inference", "784-256-256-10 layer_norm, 1 row", large, 1, "layer_norm"});
   all.push_back({"inference", "784-256-256-10 batch_norm, 1 row", large, 1, "batch_norm"});
   all.push_back({"inference", "2-16-16-2, 1 row", tiny});
   for (const auto& [n, d] : std::vector<std::pair<std::int64_t, std::int64_t>>{
            {32, 64}, {128, 256}, {512, 1024}, {4096, 1024}}) {
-    for (const char* op : {"add", "relu", "sum rows", "sum columns", "layer_norm", "batch_norm",
-                           "rms_norm", "softmax", "adam"}) {
+    for (const char* op : {"add", "relu", "sum rows", "sum columns", "var rows", "layer_norm",
+                           "batch_norm", "rms_norm", "softmax", "log_softmax", "sgd", "adam"}) {
       all.push_back({"op", op, {d}, n, "", op});
     }
     for (const char* op :

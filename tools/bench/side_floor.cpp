@@ -239,6 +239,34 @@ Work step(const Row& row) {
   }};
 }
 
+/// The products alone, on what the layers have.
+Work products(const Row& row) {
+  struct Weights {
+    int in, out;
+    Floats w, grad, y, dy;
+  };
+  std::vector<Weights> layers;
+  for (std::size_t i = 1; i < row.sizes.size(); ++i) {
+    const std::size_t in = std::size_t(row.sizes[i - 1]), out = std::size_t(row.sizes[i]);
+    const std::size_t n = std::size_t(row.batch) * out;
+    layers.push_back({int(in), int(out), random(in * out), Floats(in * out), Floats(n), random(n)});
+  }
+  const int n = int(row.batch);
+  return {[=, x = random(std::size_t(row.batch * row.sizes[0]))]() mutable {
+    const auto input = [&](std::size_t i) { return i ? layers[i - 1].y.data() : x.data(); };
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      Weights& l = layers[i];
+      product(false, true, n, l.out, l.in, input(i), l.w.data(), 0, l.y.data());
+    }
+    for (std::size_t i = layers.size(); row.backward && i-- > 0;) {
+      Weights& l = layers[i];
+      product(true, false, l.out, l.in, n, l.dy.data(), input(i), 0, l.grad.data());
+      if (i)
+        product(false, false, n, l.in, l.out, l.dy.data(), l.w.data(), 0, layers[i - 1].dy.data());
+    }
+  }};
+}
+
 Work epoch(const Row& row) try {
   const auto data = std::make_shared<xgrad::data::Split>(xgrad::data::fashion_mnist());
   const std::size_t n = std::size_t(data->train.size()), d = std::size_t(row.sizes[0]);
@@ -266,14 +294,16 @@ Work epoch(const Row& row) try {
 /// What moves as much memory as the operation must: a copy, or a sum of all elements.
 Work operation(const Row& row) {
   const std::size_t n = std::size_t(row.batch * row.sizes[0]);
-  if (row.kind == "adam") {
+  if (row.kind == "adam" || row.kind == "sgd") {
     auto p = std::make_shared<Parameter>(random(n));
     p->grad = random(n);
-    return {[p, t = 0]() mutable { p->adam(1e-7F, ++t); }};
+    return {[p, adam = row.kind == "adam", t = 0]() mutable {
+      adam ? p->adam(1e-7F, ++t) : p->sgd(1e-7F);
+    }};
   }
   if (row.backward) return {};
   auto x = std::make_shared<Floats>(random(n));
-  if (row.kind == "sum rows" || row.kind == "sum columns") {
+  if (row.kind.ends_with("rows") || row.kind.ends_with("columns")) {
     return {[x] {
       float sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -291,6 +321,7 @@ Work operation(const Row& row) {
 Work work(const Row& row) {
   if (row.group == "node") return {};
   if (row.group == "op") return operation(row);
+  if (row.group == "products") return products(row);
   if (row.group == "epoch") return epoch(row);
   if (row.group != "inference") return step(row);
   return {[net = std::make_shared<Net>(row), x = random(std::size_t(row.sizes[0]))] {

@@ -73,6 +73,7 @@ struct Torch {
   }
   static void set_grad(Tensor& x, const Tensor& grad) { x.mutable_grad() = grad; }
 
+  static Tensor linear(const Tensor& x, const Tensor& w) { return torch::linear(x, w); }
   static Tensor sum(const Tensor& x, std::int64_t dim) { return x.sum(at::IntArrayRef(dim)); }
   static Tensor layer_norm(const Tensor& x, std::int64_t d, const Tensor& w, const Tensor& b) {
     return torch::layer_norm(x, {d}, w, b);

@@ -56,10 +56,11 @@ struct Xgrad {
     return std::make_shared<xg::optim::Adam>(parameters, xg::optim::AdamOptions{.lr = lr});
   }
   static void zero_grad(Optimizer& optimizer, const std::vector<Tensor>&) {
-    optimizer.zero_grad(true);
+    optimizer.zero_grad({.set_to_none = true});
   }
   static void set_grad(Tensor& x, const Tensor& grad) { x.set_grad(grad); }
 
+  static Tensor linear(const Tensor& x, const Tensor& w) { return xg::linear(x, w); }
   static Tensor sum(const Tensor& x, std::int64_t dim) { return x.sum(dim); }
   static Tensor layer_norm(const Tensor& x, std::int64_t d, const Tensor& w, const Tensor& b) {
     return xg::layer_norm(x, {d}, w, b);

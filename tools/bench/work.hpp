@@ -14,13 +14,16 @@ namespace bench {
 template <class Api>
 struct Training {
   typename Api::Net net;
-  std::shared_ptr<typename Api::Optimizer> optimizer;
+  const std::vector<typename Api::Tensor> parameters;
+  const std::shared_ptr<typename Api::Optimizer> optimizer;
 
   explicit Training(const Row& row, double lr = 1e-7)
-      : net(row), optimizer(Api::optimizer(row.kind, net.parameters(), lr)) {}
+      : net(row),
+        parameters(net.parameters()),
+        optimizer(Api::optimizer(row.kind, parameters, lr)) {}
   void step(const typename Api::Tensor& x, const typename Api::Tensor& labels) {
     const auto loss = Api::cross_entropy(net(x), labels);
-    Api::zero_grad(*optimizer, net.parameters());
+    Api::zero_grad(*optimizer, parameters);
     loss.backward();
     optimizer->step();
   }
@@ -65,12 +68,33 @@ Work epoch(const Row& row) {
   return {run, {}, accuracy};
 }
 
+/// The matrix products of a net's forward pass, or of its forward and backward pass.
 template <class Api>
-Work adam(const Row& row) {
+Work products(const Row& row) {
+  using Tensor = typename Api::Tensor;
+  std::vector<Tensor> weights;
+  for (std::size_t i = 1; i < row.sizes.size(); ++i) {
+    weights.push_back(Api::randn({row.sizes[i], row.sizes[i - 1]}));
+    if (row.backward) weights.back().requires_grad_();
+  }
+  const Tensor x = Api::randn({row.batch, row.sizes.front()});
+  const Tensor g = Api::randn({row.batch, row.sizes.back()});
+  return {[=]() mutable {
+    Tensor y = x;
+    for (const Tensor& w : weights) y = Api::linear(y, w);
+    if (row.backward) y.backward(g);
+    for (Tensor& w : weights) {
+      if (row.backward) Api::set_grad(w, Tensor());
+    }
+  }};
+}
+
+template <class Api>
+Work update(const Row& row) {
   auto parameter = Api::randn({row.batch, row.sizes[0]});
   parameter.requires_grad_();
   Api::set_grad(parameter, Api::randn({row.batch, row.sizes[0]}));
-  auto optimizer = Api::optimizer("adam", {parameter}, 1e-7);
+  auto optimizer = Api::optimizer(row.kind, {parameter}, 1e-7);
   return {[=] { optimizer->step(); }};
 }
 
@@ -78,7 +102,7 @@ template <class Api>
 Work operation(const Row& row) {
   using Tensor = typename Api::Tensor;
   const std::int64_t d = row.sizes[0];
-  if (row.kind == "adam") return adam<Api>(row);
+  if (row.kind == "sgd" || row.kind == "adam") return update<Api>(row);
   std::vector<Tensor> leaves = {Api::randn({row.batch, d}), Api::randn({d}), Api::randn({d})};
   const Tensor x = leaves[0], weight = leaves[1], bias = leaves[2];
   const Tensor labels = Api::randint(d, row.batch);
@@ -88,6 +112,8 @@ Work operation(const Row& row) {
   if (row.kind == "relu") f = [=] { return x.relu(); };
   if (row.kind == "sum rows") f = [=] { return Api::sum(x, 1); };
   if (row.kind == "sum columns") f = [=] { return Api::sum(x, 0); };
+  if (row.kind == "var rows") f = [=] { return x.var(1, true); };
+  if (row.kind == "log_softmax") f = [=] { return x.log_softmax(1); };
   if (row.kind == "softmax") f = [=] { return x.softmax(1); };
   if (row.kind == "layer_norm") f = [=] { return Api::layer_norm(x, d, weight, bias); };
   if (row.kind == "batch_norm") f = [=] { return Api::batch_norm(x, mean, var, weight, bias); };
@@ -126,6 +152,7 @@ Work work(const Row& row) {
   if (row.group == "inference") return inference<Api>(row);
   if (row.group == "epoch") return epoch<Api>(row);
   if (row.group == "op") return operation<Api>(row);
+  if (row.group == "products") return products<Api>(row);
   if (row.group == "node") return node<Api>(row);
   return step<Api>(row);  // "start" too
 }

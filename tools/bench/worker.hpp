@@ -56,7 +56,7 @@ template <class Make>
 int serve(int argc, char** argv, Make make) {
   if (argc < 3) return std::puts("started by xgrad-bench"), 2;
   const Work work = make(rows().at(std::strtoul(argv[1], nullptr, 10)));
-  if (!work.run) return 0;
+  if (!work.run) return 3;
   const bool wall = argv[2] == std::string("wall");
   const auto faults = [] {
     rusage use{};
