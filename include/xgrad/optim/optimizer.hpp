@@ -23,6 +23,7 @@ class Optimizer {
   void step();
   /// Fills the gradients with zeros where they lie, or takes them away.
   void zero_grad(ZeroGradOptions options = {});
+  void zero_grad(bool set_to_none) { zero_grad({.set_to_none = set_to_none}); }
 
   std::size_t group_count() const { return groups_.size(); }
   /// Learning rate of a group. Throws IndexError.
