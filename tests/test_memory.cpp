@@ -110,6 +110,13 @@ TEST(MemoryPool, AStepTakesNoFreshPages) {
   }
 }
 
+TEST(MemoryPool, RefusesWhatNoMachineHas) {
+  if (!pooled) GTEST_SKIP() << "sanitizers end the program";
+  for (const std::int64_t size : {std::int64_t{1} << 50, (std::int64_t{1} << 61) - 1}) {
+    expect_words(error_of<xg::Error>([&] { xg::empty({size}); }), {"out of memory", "bytes"});
+  }
+}
+
 TEST(MemoryPool, IsEmptiedBeforeAnAllocationFails) {
   if (!pooled) GTEST_SKIP() << "sanitizers reserve all addresses";
   // In a process of its own, which may have only a little more memory than it keeps.

@@ -157,6 +157,7 @@ void free_small(void* block, std::size_t bytes) noexcept {
 }
 
 static void* allocate_storage(std::size_t bytes) {
+  if (bytes > std::size_t{1} << 62) throw std::bad_alloc();  // beyond all classes
   // Small ones share the lists of handles and nodes: no lock.
   if (!pooled || bytes <= small_step * small_classes) return allocate_small(bytes);
   const SizeClass cls = size_class(bytes);
