@@ -53,15 +53,15 @@ std::vector<LayerInfluence> compare_influence(const InfluenceOptions& o) {
   nn::BatchNorm1d batch(o.features, {.eps = o.eps, .momentum = o.momentum});
   nn::LayerNorm layer(o.features, {.eps = o.eps});
   nn::RMSNorm rms(o.features, {.eps = o.eps});
-  add("BatchNorm, train mode", batch);
+  add("BatchNorm in train mode", batch);
   for (int i = 0; i < 20; ++i) batch(rows(16));
   batch.eval();
-  add("BatchNorm, eval mode", batch);
+  add("BatchNorm in eval mode", batch);
   add("LayerNorm", layer);
   add("RMSNorm", rms);
   if (o.features % 2 == 0 && o.features > 2) {
     nn::GroupNorm group(2, o.features, {.eps = o.eps});
-    add("GroupNorm, 2 groups", group);
+    add("GroupNorm in 2 groups", group);
   }
   return result;
 }

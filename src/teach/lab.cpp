@@ -71,7 +71,7 @@ NormStep measure(nn::Module& norm, const Tensor& h, const Tensor& all, double ep
   try {
     step.alone_train = gap(output_in(norm, true, row), in_batch).max;
   } catch (const Error& error) {
-    run.alone_refused = error.what();
+    if (run.alone_refused.empty()) run.alone_refused = error.what();
   }
   if (h.size(0) > 1) {
     const Tensor among_others = cat({row, all.narrow(0, 0, h.size(0) - 1)});
@@ -141,9 +141,9 @@ Lab train_eval_lab(const data::Split& data, const LabOptions& options, const Wat
 RunningLaw running_law(const data::Split& data, const LabOptions& options) {
   check(options, data);
   RunningLaw result;
-  const auto none = [](std::int64_t) { return std::make_unique<nn::Identity>(); };
+  const auto identity = [](std::int64_t) { return std::make_unique<nn::Identity>(); };
   const Tensor inputs = Batches(data.train, options).next().inputs;
-  const Tensor x = output_in(norm_net(data.train, options, none)[0], true, inputs).to(float64);
+  const Tensor x = output_in(norm_net(data.train, options, identity)[0], true, inputs).to(float64);
   nn::BatchNorm1d norm(x.size(1), {.eps = options.eps, .momentum = options.momentum});
   norm.to(float64);
   const TensorMoments batch = moments(x, 0, true);

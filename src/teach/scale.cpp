@@ -15,9 +15,9 @@ std::vector<ScaleCase> scale_experiment(const data::Split& data, const LabOption
     throw_if<Error>(!(alpha > 0 && std::isfinite(alpha)),
                     "scale: alpha must be greater than 0, got ", alpha);
   }
-  const auto none = [](std::int64_t) { return std::make_unique<nn::Identity>(); };
+  const auto identity = [](std::int64_t) { return std::make_unique<nn::Identity>(); };
   const Tensor weight =
-      norm_net(data.train, options, none).at<nn::Linear>(0).weight.detach().to(float64);
+      norm_net(data.train, options, identity).at<nn::Linear>(0).weight.detach().to(float64);
   const Tensor x = Batches(data.train, options).next().inputs.to(float64);
   Generator generator(options.seed);
   const Tensor upstream = randn({x.size(0), weight.size(0)}, generator, {.dtype = float64});
@@ -50,10 +50,10 @@ std::vector<ScaleCase> scale_experiment(const data::Split& data, const LabOption
   layer.to(float64);
   batch.to(float64);
   std::vector<ScaleCase> cases{measure("LayerNorm", layer),
-                               measure("BatchNorm, train mode", batch)};
+                               measure("BatchNorm in train mode", batch)};
   if (x.size(0) > 1) batch(x.matmul(weight.t()));
   batch.eval();
-  cases.push_back(measure("BatchNorm, eval mode", batch));
+  cases.push_back(measure("BatchNorm in eval mode", batch));
   return cases;
 }
 

@@ -52,8 +52,10 @@ Page everything() {
                                   0.01 * std::sin(i));
     }
   }
-  page.chart("Loss", tool::line_chart({"step", "loss"}, series));
-  page.chart("Loss, log", tool::line_chart({"step", "loss", true}, series));
+  page.beside(28, [&] {
+    page.chart("Loss", tool::line_chart({"step", "loss"}, series));
+    page.chart("Loss, log", tool::line_chart({"step", "loss", true}, series));
+  });
   page.chart("One", tool::line_chart({"x", "y"}, {{"only", {1, 2, 4}, {3, -1, 2}}}));
   tool::Grid grid{"output", "input", "derivative", {}, {}, {}};
   for (int r = 0; r < 8; ++r) {

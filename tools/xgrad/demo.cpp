@@ -6,10 +6,13 @@
 #include <cmath>
 #include <cstdio>
 
+#include "xgrad/teach/lab.hpp"
+
 namespace tool {
 
 using xgrad::NoGrad;
 using xgrad::Tensor;
+using xgrad::teach::output_in;
 namespace nn = xgrad::nn;
 
 namespace {
@@ -128,24 +131,6 @@ Tensor recorded_input(Mlp& net, nn::Module& norm, const Tensor& x) {
 
 double largest_difference(const Tensor& a, const Tensor& b) {
   return (a - b).abs().amax().item<double>();
-}
-
-/// The layer's output in one mode, with the layer's buffers and mode put back.
-Tensor output_in(nn::Module& norm, bool training, const Tensor& h) {
-  struct Restore {
-    nn::Module& module;
-    bool training;
-    std::vector<Tensor> before;
-    ~Restore() {
-      std::vector<Tensor> buffers = module.buffers();
-      for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i].copy_(before[i]);
-      module.train(training);
-    }
-  };
-  Restore restore{norm, norm.is_training(), {}};
-  for (const Tensor& buffer : norm.buffers()) restore.before.push_back(buffer.clone());
-  norm.train(training);
-  return norm(h);
 }
 
 void print_difference(const char* what, double difference) {

@@ -8,6 +8,7 @@
 #include "demo.hpp"
 #include "gradcheck.hpp"
 #include "graph.hpp"
+#include "lab.hpp"
 #include "museum.hpp"
 #include "train.hpp"
 
@@ -149,6 +150,48 @@ std::vector<std::pair<std::string, std::string>> settings_of(const CLI::App& app
   return all;
 }
 
+void add_lab_options(CLI::App& app, tool::LabCommand& o) {
+  const auto number = [&app](const char* flag, auto& value, const char* what) {
+    return app.add_option(flag, value, what)->type_name("N")->capture_default_str();
+  };
+  app.add_option("--only", o.only,
+                 fmt::format("Only these: {}", fmt::join(tool::lab_experiments(), ", ")))
+      ->delimiter(',')
+      ->check(CLI::IsMember(tool::lab_experiments()).description(""))
+      ->type_name("NAME,NAME");
+  app.add_option("--data", o.data, "As for train")->type_name("NAME|PATH")->capture_default_str();
+  app.add_option("--hidden", o.lab.hidden, "Sizes of the hidden layers")
+      ->delimiter(',')
+      ->check(whole(1, 1 << 20))
+      ->type_name("N,N")
+      ->default_str("32,16");
+  number("--batch", o.lab.batch, "Rows in a step")->check(whole(1, 1 << 30));
+  number("--momentum", o.lab.momentum, "Of BatchNorm's running statistics");
+  number("--eps", o.lab.eps, "Added to the variance in each norm");
+  number("--lr", o.lab.lr, "Learning rate");
+  number("--steps", o.lab.steps, "Steps of training")->check(whole(1, 1000000));
+  number("--seed", o.lab.seed, "Seed of weights and batches")
+      ->check(whole(0, std::numeric_limits<std::int64_t>::max()));
+  number("--seeds", o.seeds, "Seeds that detach averages over")->check(whole(1, 1000));
+  number("--samples", o.samples, "Samples in influence")->check(whole(1, 64));
+  number("--features", o.features, "Features in influence")->check(whole(1, 64));
+  app.add_option("--format", o.format, "What is printed: text, json")
+      ->check(CLI::IsMember({"text", "json"}).description(""))
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.add_option("--html", o.html, "Write a page with charts to this file")->type_name("FILE");
+  app.footer(
+      "gap        LayerNorm and BatchNorm in train and eval mode, running statistics and their "
+      "drift\n"
+      "influence  which inputs each output of a norm gets its gradient from\n"
+      "detach     what the mean's and the variance's term of LayerNorm's gradient are worth\n"
+      "scale      a larger weight before a norm: the same output, a smaller gradient\n\n"
+      "xgrad lab\n"
+      "xgrad lab --only gap --batch 2 --momentum 0.01\n"
+      "xgrad lab --only detach --hidden 32,32,32 --lr 0.2 --html lab.html\n\n"
+      "Ctrl-C ends an experiment and still shows what was measured.");
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"xgrad: small training experiments with LayerNorm and BatchNorm", "xgrad"};
   app.require_subcommand(1);
@@ -196,6 +239,10 @@ int run(int argc, char** argv) {
   CLI::App* draw = app.add_subcommand("graph", "Draw the graph that backward goes through");
   add_graph_options(*draw, graph);
 
+  tool::LabCommand lab_command;
+  CLI::App* lab = app.add_subcommand("lab", "Experiments on what normalization does, measured");
+  add_lab_options(*lab, lab_command);
+
   bool list = false;
   CLI::App* museum =
       app.add_subcommand("museum", "Plant known bugs in the library, and see a test notice each");
@@ -215,6 +262,7 @@ int run(int argc, char** argv) {
   }
   if (gradcheck->parsed()) return tool::run_gradcheck(check);
   if (draw->parsed()) return tool::run_graph(graph);
+  if (lab->parsed()) return tool::run_lab(lab_command);
   if (museum->parsed()) return tool::run_museum(list ? "--list" : nullptr);
   options.command = command_line(argc, argv);
   options.settings = settings_of(*train);

@@ -39,7 +39,10 @@ figcaption, caption { text-align: left; font-size: .92rem; padding-bottom: .35re
 table { border-collapse: collapse; font-size: .92rem; font-variant-numeric: tabular-nums; margin: .3rem 0 }
 th, td { padding: .22rem .7rem; border-bottom: 1px solid var(--line); text-align: left; font-weight: normal; vertical-align: baseline }
 thead th { font-weight: 600; border-bottom-width: 2px }
+tbody th:not(.n) { min-width: 8rem }
 .n { text-align: right; white-space: nowrap; font-family: ui-monospace, monospace }
+.beside { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, var(--least)), 1fr)); gap: 0 2rem }
+.beside > * { min-width: 0 }
 summary { cursor: pointer; padding: .25rem 0; color: var(--link) }
 :focus-visible { outline: 3px solid var(--c2); outline-offset: 2px }
 svg { max-width: 100% }
@@ -67,7 +70,7 @@ return {View: parts["vega-view"].View, parse: parts["vega-parser"].parse};
 for (const box of document.querySelectorAll(".chart")) {
   const spec = JSON.parse(box.nextElementSibling.textContent);
   const view = new vega.View(vega.parse(spec), {renderer: "svg", container: box, hover: true});
-  const fit = () => { if (box.clientWidth > 0) view.width(box.clientWidth).resize().runAsync(); };
+  const fit = () => { if (box.clientWidth > 0) view.width(box.clientWidth).resize().runAsync().then(v => v.resize().runAsync()); };
   new ResizeObserver(() => requestAnimationFrame(fit)).observe(box);
 }
 )";
@@ -262,6 +265,12 @@ void Page::svg(std::string_view caption, std::string_view svg) {
       "<figure><figcaption>{0}</figcaption>\n<div class=\"scroll\" tabindex=\"0\" role=\"img\" "
       "aria-label=\"{1}\">{2}</div></figure>\n",
       markup(caption), label(caption), svg.substr(begin));
+}
+
+void Page::beside(int width, const std::function<void()>& content) {
+  body_ += fmt::format("<div class=\"beside\" style=\"--least: {}rem\">\n", width);
+  content();
+  body_ += "</div>\n";
 }
 
 void Page::details(std::string_view summary, const std::function<void()>& content) {

@@ -24,6 +24,8 @@ class Page {
   void formula(std::string_view tex);
   void table(std::string_view caption, const Table& table);
   void chart(std::string_view caption, const Chart& chart);
+  /// What `content` adds, charts above all, stands side by side where each has that many rem.
+  void beside(int width, const std::function<void()>& content);
   /// A drawing; what stands before its <svg (XML's declarations) is left out.
   void svg(std::string_view caption, std::string_view svg);
   /// What `content` adds stands in a box that the reader opens.

@@ -52,16 +52,6 @@ class Log {
   std::ofstream file_;
 };
 
-/// Finds out before the training that its result cannot be saved; leaves no file behind.
-void check_writable(const char* what, const std::string& path) {
-  if (path.empty()) return;
-  const bool existed = std::filesystem::exists(path);
-  if (!std::ofstream(path, std::ios::app)) {
-    throw xgrad::FileError(fmt::format("{} file {}", what, path) + ": cannot be written");
-  }
-  if (!existed) std::filesystem::remove(path);
-}
-
 /// Whether 90 % of the samples of the last ten batches were right.
 class Window {
  public:
@@ -84,6 +74,15 @@ class Window {
 };
 
 }  // namespace
+
+void check_writable(const char* what, const std::string& path) {
+  if (path.empty()) return;
+  const bool existed = std::filesystem::exists(path);
+  if (!std::ofstream(path, std::ios::app)) {
+    throw xgrad::FileError(fmt::format("{} file {}", what, path) + ": cannot be written");
+  }
+  if (!existed) std::filesystem::remove(path);
+}
 
 bool is_image_data(const std::string& name) {
   return name == "digits" || name == "fashion-mnist" || std::filesystem::is_directory(name);

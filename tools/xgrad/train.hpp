@@ -32,6 +32,10 @@ bool is_image_data(const std::string& name);
 /// a fifth is set aside for testing. Throws FileError.
 xgrad::data::Split load_data(const std::string& name);
 
+/// Finds out before the work that its result cannot be saved: throws FileError with what the file is
+/// for. Leaves no file behind; an empty path is none.
+void check_writable(const char* what, const std::string& path);
+
 struct TrainResult {
   double train_loss = 0;  // over the last epoch
   double train_accuracy = 0;

@@ -29,7 +29,7 @@ struct InfluenceOptions {
   std::uint64_t seed = 0;
 };
 struct LayerInfluence {
-  std::string layer;  ///< "BatchNorm, train mode"
+  std::string layer;  ///< "BatchNorm in train mode"
   Influence influence;
   std::string refused;  ///< the layer's error for such a batch; then there is no influence
 };

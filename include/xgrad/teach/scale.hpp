@@ -14,7 +14,7 @@ struct ScaleRow {
   double off = 0;       ///< largest |alpha dW - dW of alpha 1|, in parts of the largest |dW|
 };
 struct ScaleCase {
-  std::string norm;  ///< "LayerNorm", "BatchNorm, train mode", "BatchNorm, eval mode"
+  std::string norm;  ///< "LayerNorm", "BatchNorm in train mode", "BatchNorm in eval mode"
   std::vector<ScaleRow> rows{};
   std::string refused{};  ///< the norm's error for such a batch; then there are no rows
 };
