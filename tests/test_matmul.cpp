@@ -4,7 +4,6 @@
 
 #include "support/values.hpp"
 #include "xgrad/gradcheck.hpp"
-#include "xgrad/threads.hpp"
 #include "xgrad/xtensor.hpp"
 
 // xtensor's reducers and views, for an oracle that shares nothing with the library.
@@ -224,24 +223,6 @@ TEST(Matmul, NamesAreThoseOfPyTorch) {
   EXPECT_EQ(xg::linear(x, w, b).grad_fn(), "AddmmBackward0");
   EXPECT_EQ(xg::linear(x, w).grad_fn(), "MmBackward0");
   EXPECT_EQ(xg::linear(x.unsqueeze(0), w, b).grad_fn(), "ViewBackward0");
-}
-
-TEST(Threads, AnyNumberGivesTheSameProducts) {
-  const int before = xg::get_num_threads();
-  EXPECT_GE(before, 1);
-  xg::manual_seed(9);
-  const Tensor a = xg::randn({300, 200}, {.dtype = xg::float64});
-  const Tensor b = xg::randn({200, 250}, {.dtype = xg::float64});
-  xg::set_num_threads(1);
-  const Tensor expected = xg::matmul(a, b);
-  for (int n : {2, 3, 1}) {
-    xg::set_num_threads(n);
-    EXPECT_EQ(xg::get_num_threads(), n);
-    expect_close(xg::matmul(a, b), expected);
-  }
-  expect_words(error_of<xg::Error>([] { xg::set_num_threads(0); }), {"set_num_threads", "0"});
-  EXPECT_EQ(xg::get_num_threads(), 1);
-  xg::set_num_threads(before);
 }
 
 TEST(Xtensor, ThereAndBack) {

@@ -12,9 +12,13 @@ template <class T>
 void gemm(bool transpose_a, bool transpose_b, std::int64_t n, std::int64_t m, std::int64_t k,
           const T* a, const T* b, T beta, T* c);
 
-/// Before every product of that many multiplications: the first one cures OpenBLAS's wrong guess of
-/// the processor, each decides between one thread and all allowed.
-void prepare_product(double multiplications);
+/// How the BLAS library is best called.
+struct Blas {
+  bool likes_pieces;  ///< has kernels for float32 products of at most 10^6 multiplications
+  int threads;        ///< that may call it at the same time
+};
+/// Asked before every product; the first time cures OpenBLAS's wrong guess of the processor.
+Blas prepare_product();
 
 /// Which BLAS library there is, for show_config().
 std::string describe_blas();

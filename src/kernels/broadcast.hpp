@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/parallel.hpp"
 #include "kernels/simd.hpp"
 #include "xgrad/shape.hpp"
 
@@ -116,11 +117,16 @@ template <class T, class R, class F>
   for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<R>(f(x[i]));
 }
 
+/// Elements that take longer than waking a thread.
+constexpr std::int64_t worth_a_thread = std::int64_t{1} << 17;
+
 /// to = f(x) for n elements.
 template <class T, class R, class F>
 void map(std::int64_t n, const T* x, R* to, F f) {
   if constexpr (std::is_same_v<T, float>) {  // clones of all would make programs large
-    map_cloned(n, x, to, f);
+    parallel(n, worth_a_thread, [&](std::int64_t, std::int64_t first, std::int64_t end) {
+      map_cloned(end - first, x + first, to + first, f);
+    });
   } else {
     for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<R>(f(x[i]));
   }
@@ -129,7 +135,16 @@ void map(std::int64_t n, const T* x, R* to, F f) {
 template <class T, class R, class F>
 void map(const Grid& at, const T* a, const T* b, R* to, F f) {
   if constexpr (std::is_same_v<T, float>) {
-    map_rows_cloned(at, a, b, to, f);
+    // One row is cut, many are dealt out.
+    const bool cut = at.rows == 1;
+    const std::array<std::int64_t, 2> step = cut ? at.step : at.row_step;
+    const std::int64_t each = cut ? 1 : at.cols;
+    const std::int64_t least = (worth_a_thread + each - 1) / each;
+    parallel(cut ? at.cols : at.rows, least, [&](std::int64_t, std::int64_t i, std::int64_t end) {
+      Grid part = at;
+      (cut ? part.cols : part.rows) = end - i;
+      map_rows_cloned(part, a + i * step[0], b + i * step[1], to + i * each, f);
+    });
   } else {
     map_rows(at, a, b, to, f);
   }

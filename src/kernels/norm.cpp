@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "detail/bug.hpp"
+#include "kernels/parallel.hpp"
 #include "kernels/sum.hpp"
 
 namespace xgrad::kernels {
@@ -104,8 +105,8 @@ struct ColumnSums {
 // ---- rows ---------------------------------------------------------------------------------------
 
 template <class T>
-XGRAD_CLONES void Norm<T>::rows(const Rows<T>& in, const T* bias, double eps, T* y, double* mean,
-                                double* rstd) {
+XGRAD_CLONES static void normalize(const Rows<T>& in, const T* bias, double eps, T* y, double* mean,
+                                   double* rstd) {
   const int64_t cols = in.cols;
   const T* weight = in.weight;
   const T* x = in.x;
@@ -127,6 +128,20 @@ XGRAD_CLONES void Norm<T>::rows(const Rows<T>& in, const T* bias, double eps, T*
   }
 }
 
+template <class T>
+static Rows<T> slice(Rows<T> rows, int64_t first, int64_t end) {
+  rows.x += first * rows.cols;
+  rows.rows = end - first;
+  return rows;
+}
+
+template <class T>
+void Norm<T>::rows(const Rows<T>& in, const T* bias, double eps, T* y, double* mean, double* rstd) {
+  parallel(in.rows, enough_rows(in.cols), [&](int64_t, int64_t first, int64_t end) {
+    normalize(slice(in, first, end), bias, eps, y + first * in.cols, mean + first, rstd + first);
+  });
+}
+
 namespace {
 
 /// dx of one row, where h(j) = g[j] weight[j].
@@ -144,8 +159,8 @@ XGRAD_INLINE void row_backward(const T* x, int64_t cols, bool centered, Line<T> 
 }  // namespace
 
 template <class T>
-XGRAD_CLONES void Norm<T>::rows_backward(const Rows<T>& in, const T* g, const double* mean,
-                                         const double* rstd, T* dx, T* dweight, T* dbias) {
+XGRAD_CLONES static void backward(const Rows<T>& in, const T* g, const double* mean,
+                                  const double* rstd, T* dx, T* dweight, T* dbias) {
   const int64_t cols = in.cols;
   const T* weight = in.weight;
   const T* x = in.x;
@@ -163,6 +178,27 @@ XGRAD_CLONES void Norm<T>::rows_backward(const Rows<T>& in, const T* g, const do
     if (dweight) sums.add([=](int64_t j) { return g[j] * xhat(x[j]); }, plain);
   }
   sums.add_up();
+}
+
+template <class T>
+void Norm<T>::rows_backward(const Rows<T>& in, const T* g, const double* mean, const double* rstd,
+                            T* dx, T* dweight, T* dbias) {
+  const int64_t least = enough_rows(in.cols);
+  const int64_t cols = dweight ? in.cols : 0;
+  // The sums of the parts after the first.
+  std::vector<T> sums(static_cast<std::size_t>((parts_of(in.rows, least) - 1) * 2 * cols));
+  parallel(in.rows, least, [&](int64_t part, int64_t first, int64_t end) {
+    const bool own = part > 0 && dweight;
+    T* to = sums.data() + (own ? (part - 1) * 2 * cols : 0);
+    const int64_t at = first * in.cols;
+    backward(slice(in, first, end), g + at, mean + first, rstd + first, dx ? dx + at : nullptr,
+             own ? to : dweight, own ? to + cols : dbias);
+  });
+  for (auto from = sums.begin(); from != sums.end();) {
+    for (T* to : {dweight, dbias}) {
+      for (T* end = to + cols; to < end;) *to++ += *from++;
+    }
+  }
 }
 
 // ---- channels -----------------------------------------------------------------------------------
@@ -268,9 +304,9 @@ XGRAD_CLONES void Norm<T>::channel_sums(const Channels<T>& in, const double* mea
 }
 
 template <class T>
-XGRAD_CLONES void Norm<T>::channel_map(const Channels<T>& in, const double* mean,
-                                       const double* scale, const double* offset,
-                                       const double* g_scale, T* out) {
+XGRAD_CLONES static void map_channels(const Channels<T>& in, const double* mean,
+                                      const double* scale, const double* offset,
+                                      const double* g_scale, T* out) {
   const int64_t channels = in.channels;
   const int64_t inner = in.inner;
   std::vector<T> scratch(4 * static_cast<std::size_t>(channels));
@@ -309,6 +345,19 @@ XGRAD_CLONES void Norm<T>::channel_map(const Channels<T>& in, const double* mean
     }
     if (g) g += row;
   }
+}
+
+template <class T>
+void Norm<T>::channel_map(const Channels<T>& in, const double* mean, const double* scale,
+                          const double* offset, const double* g_scale, T* out) {
+  const int64_t row = in.channels * in.inner;
+  parallel(in.batch, enough_rows(row), [&](int64_t, int64_t first, int64_t end) {
+    Channels<T> part = in;
+    part.batch = end - first;
+    part.x += first * row;
+    if (in.g) part.g += first * row;
+    map_channels(part, mean, scale, offset, g_scale, out + first * row);
+  });
 }
 
 template struct Norm<float>;

@@ -116,19 +116,20 @@ std::string cure_core() {
   return " (quicker " + std::string(core) + " multiplies wrongly here)";
 }
 
-/// Below this many multiplications waking a second thread costs more than it brings.
-constexpr double worth_threads = 4e6;
-
 /// Made before the first product.
 struct Library {
   const std::string core_from = cure_core();
   std::atomic<int> allowed{1};
-  bool switches = false;  // OpenMP's number of threads is the program's too: not switched each time
+  bool ours = false;  // one thread runs the whole of a call: the threads are ours
+  bool likes_pieces = false;
 
   Library() {
     if (!openblas_set_num_threads || !openblas_get_num_threads) return;
     allowed = openblas_get_num_threads();
-    switches = openblas_get_parallel && openblas_get_parallel() == 1;
+    ours = openblas_get_parallel && openblas_get_parallel() != 2;  // 2: OpenMP's
+    if (ours) use(1);
+    const std::string core = openblas_get_corename ? openblas_get_corename() : "";
+    likes_pieces = core == "SkylakeX" || core == "Cooperlake" || core == "SapphireRapids";
   }
   void use(int n) const {
     if (openblas_set_num_threads && openblas_get_num_threads() != n) openblas_set_num_threads(n);
@@ -142,16 +143,17 @@ Library& library() {
 
 }  // namespace
 
-void kernels::prepare_product(double multiplications) {
+kernels::Blas kernels::prepare_product() {
   const Library& blas = library();
+  if (blas.ours) blas.use(1);
   const int allowed = blas.allowed.load(std::memory_order_relaxed);
-  if (allowed > 1 && blas.switches) blas.use(multiplications < worth_threads ? 1 : allowed);
+  return {blas.likes_pieces, blas.ours ? allowed : 1};
 }
 
 void set_num_threads(int n) {
   throw_if<Error>(n < 1, "set_num_threads: needs at least 1 thread, got ", n);
   library().allowed = n;
-  library().use(n);
+  if (!library().ours) library().use(n);
 }
 
 int get_num_threads() { return library().allowed; }

@@ -1,9 +1,11 @@
 #include "kernels/softmax.hpp"
 
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "kernels/exp.hpp"
+#include "kernels/parallel.hpp"
 #include "kernels/reduce.hpp"
 #include "kernels/sum.hpp"
 
@@ -48,32 +50,61 @@ XGRAD_INLINE void exp_rows(const Softmax<T>& a, T* e, bool keep, Finish finish) 
   }
 }
 
+template <class T>
+int64_t enough(const Softmax<T>& a) {
+  return std::max<int64_t>(enough_rows(a.cols) / 2, 1);
+}
+
+/// kernel(part, rows) for each part of the rows.
+template <class T, class Kernel>
+void by_rows(const Softmax<T>& a, Kernel kernel) {
+  parallel(a.rows, enough(a), [&](int64_t part, int64_t first, int64_t end) {
+    Softmax<T> rows = a;
+    const auto move = [](auto*& p, int64_t n) { p = p ? p + n : p; };
+    rows.rows = end - first;
+    for (const T** p : {&rows.x, &rows.g}) move(*p, first * a.cols);
+    move(rows.out, first * a.cols);
+    move(rows.target, first);
+    move(rows.factor, first);
+    move(rows.losses, first);
+    kernel(part, rows);
+  });
+}
+
 }  // namespace
 
 template <class T>
-XGRAD_CLONES void softmax(const Softmax<T>& a) {
+XGRAD_CLONES static void softmax_rows(const Softmax<T>& a) {
   exp_rows(a, a.out, true, [cols = a.cols](int64_t, const T*, T* e, T, double total) {
     const T scale = static_cast<T>(1 / total);
 #pragma omp simd
     for (int64_t j = 0; j < cols; ++j) e[j] *= scale;
   });
 }
+template <class T>
+void softmax(const Softmax<T>& a) {
+  by_rows(a, [](int64_t, const Softmax<T>& part) { softmax_rows(part); });
+}
 template void softmax(const Softmax<float>&);
 template void softmax(const Softmax<double>&);
 
 template <class T>
-XGRAD_CLONES void log_softmax(const Softmax<T>& a) {
+XGRAD_CLONES static void log_softmax_rows(const Softmax<T>& a) {
   exp_rows(a, a.out, true, [cols = a.cols](int64_t, const T* x, T* y, T most, double total) {
     const T log_total = static_cast<T>(std::log(total));
 #pragma omp simd
     for (int64_t j = 0; j < cols; ++j) y[j] = (x[j] - most) - log_total;
   });
 }
+template <class T>
+void log_softmax(const Softmax<T>& a) {
+  by_rows(a, [](int64_t, const Softmax<T>& part) { log_softmax_rows(part); });
+}
 template void log_softmax(const Softmax<float>&);
 template void log_softmax(const Softmax<double>&);
 
 template <class T>
-XGRAD_CLONES void softmax_backward(const Softmax<T>& a) {
+XGRAD_CLONES static void softmax_backward_rows(const Softmax<T>& a) {
   for (int64_t r = 0; r < a.rows; ++r) {
     const T* y = a.x + r * a.cols;
     const T* g = a.g + r * a.cols;
@@ -83,11 +114,15 @@ XGRAD_CLONES void softmax_backward(const Softmax<T>& a) {
     for (int64_t j = 0; j < a.cols; ++j) dx[j] = y[j] * (g[j] - gy);
   }
 }
+template <class T>
+void softmax_backward(const Softmax<T>& a) {
+  by_rows(a, [](int64_t, const Softmax<T>& part) { softmax_backward_rows(part); });
+}
 template void softmax_backward(const Softmax<float>&);
 template void softmax_backward(const Softmax<double>&);
 
 template <class T>
-XGRAD_CLONES void log_softmax_backward(const Softmax<T>& a) {
+XGRAD_CLONES static void log_softmax_backward_rows(const Softmax<T>& a) {
   for (int64_t r = 0; r < a.rows; ++r) {
     const T* y = a.x + r * a.cols;
     const T* g = a.g + r * a.cols;
@@ -97,11 +132,15 @@ XGRAD_CLONES void log_softmax_backward(const Softmax<T>& a) {
     for (int64_t j = 0; j < a.cols; ++j) dx[j] = g[j] - exp(y[j]) * total;
   }
 }
+template <class T>
+void log_softmax_backward(const Softmax<T>& a) {
+  by_rows(a, [](int64_t, const Softmax<T>& part) { log_softmax_backward_rows(part); });
+}
 template void log_softmax_backward(const Softmax<float>&);
 template void log_softmax_backward(const Softmax<double>&);
 
 template <class T>
-XGRAD_CLONES double cross_entropy(const Softmax<T>& a) {
+XGRAD_CLONES static double cross_entropy_rows(const Softmax<T>& a) {
   const int64_t cols = a.cols;
   const int64_t together = std::min(rows_together(cols), a.rows);
   std::vector<T> scratch(a.out ? 0 : static_cast<std::size_t>(together * cols));
@@ -128,6 +167,14 @@ XGRAD_CLONES double cross_entropy(const Softmax<T>& a) {
   };
   exp_rows(a, a.out ? a.out : scratch.data(), a.out != nullptr, finish);
   return result;
+}
+template <class T>
+double cross_entropy(const Softmax<T>& a) {
+  std::vector<double> totals(static_cast<std::size_t>(parts_of(a.rows, enough(a))));
+  by_rows(a, [&](int64_t part, const Softmax<T>& rows) {
+    totals[static_cast<std::size_t>(part)] = cross_entropy_rows(rows);
+  });
+  return std::accumulate(totals.begin(), totals.end(), 0.0);
 }
 template double cross_entropy(const Softmax<float>&);
 template double cross_entropy(const Softmax<double>&);

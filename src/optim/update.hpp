@@ -2,6 +2,7 @@
 
 #include "detail/dispatch.hpp"
 #include "kernels/optim.hpp"
+#include "kernels/parallel.hpp"
 #include "xgrad/tensor.hpp"
 
 namespace xgrad::optim::detail {
@@ -15,7 +16,13 @@ void update(const Step& step, Tensor& param, const Tensor& grad, std::vector<Ten
     for (std::size_t i = 0; i < state.size(); ++i) {
       if (state[i].defined()) rows[i] = state[i].template mut<T>().data();
     }
-    kernels::update(param.numel(), step, grad.data<T>().data(), param.mut<T>().data(), rows);
+    const T* g = grad.data<T>().data();
+    T* p = param.mut<T>().data();
+    kernels::parallel(param.numel(), 1 << 16, [&](auto, std::int64_t first, std::int64_t end) {
+      T* part[3] = {};
+      for (int i = 0; i < 3; ++i) part[i] = rows[i] ? rows[i] + first : nullptr;
+      kernels::update(end - first, step, g + first, p + first, part);
+    });
   });
 }
 

@@ -55,8 +55,7 @@ std::vector<Value> values() {
     add(all, "sum columns" + size, rounding, x.sum(0), {x});
     add(all, "mean" + size, rounding, x.mean(), {x});
     add(all, "amax" + size, 0, x.amax({0}), {x});
-    add(all, "layer_norm" + size, cols == 1 ? 1e-2 : rounding, xg::layer_norm(x, {cols}, w, b),
-        {w, b});
+    add(all, "layer_norm" + size, rounding, xg::layer_norm(x, {cols}, w, b), {x, w, b});
     add(all, "rms_norm" + size, rounding, xg::rms_norm(x, {cols}, w), {x, w});
     add(all, "batch_norm" + size, rounding, xg::batch_norm(x, {}, {}, w, b, {.training = true}),
         {x, w, b});
