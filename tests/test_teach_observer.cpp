@@ -209,9 +209,9 @@ TEST(TeachObserver, ABadGradientInAStepThatIsNotRecorded) {
   net.at<Spoiler>(2).on = true;
   const Tensor before = net.at<xg::nn::Linear>(3).weight.detach().clone();
   const NonFiniteError error = failure(net, x, optimizer, observer);
-  EXPECT_EQ(error.layer, "1");
+  EXPECT_EQ(error.layer, "0");
   EXPECT_EQ(error.step, 4);
-  expect_words(error.what(), {"Tanh \"1\"", "Spoiler \"2\""});
+  expect_words(error.what(), {"Linear \"0\"", "Spoiler \"2\""});
   EXPECT_TRUE(equal(net.at<xg::nn::Linear>(3).weight.detach(), before));
 }
 

@@ -49,20 +49,29 @@ Tensor Module::forward(const Tensor&) {
                       ": has no forward of one tensor. Override it, or call the forward it has."));
 }
 
+/// Calls the hooks there are, and puts what one returns into `value`. A hook may remove itself or
+/// add others.
+template <class Hooks, class Call>
+static void run(const Hooks& hooks, Tensor& value, Call call) {
+  const std::uint64_t newest = hooks.empty() ? 0 : hooks.back().first;
+  for (std::uint64_t done = 0;;) {
+    const auto next = std::find_if(hooks.begin(), hooks.end(),
+                                   [done](const auto& hook) { return hook.first > done; });
+    if (next == hooks.end() || next->first > newest) return;
+    done = next->first;
+    const auto hook = next->second;  // a copy, which outlives its removal
+    if (Tensor other = call(hook); other.defined()) value = std::move(other);
+  }
+}
+
 Tensor Module::operator()(const Tensor& x) {
   try {
-    if (contents().before.empty() && contents().after.empty()) return forward(x);
-    // Copies, so that a hook may remove itself.
-    const auto before = contents().before;
-    const auto after = contents().after;
+    const Contents& all = contents();
+    if (all.before.empty() && all.after.empty()) return forward(x);
     Tensor input = x;
-    for (const auto& [id, hook] : before) {
-      if (const Tensor other = hook(*this, input); other.defined()) input = other;
-    }
+    run(all.before, input, [&](const ForwardPreHook& hook) { return hook(*this, input); });
     Tensor output = forward(input);
-    for (const auto& [id, hook] : after) {
-      if (const Tensor other = hook(*this, input, output); other.defined()) output = other;
-    }
+    run(all.after, output, [&](const ForwardHook& hook) { return hook(*this, input, output); });
     return output;
   } catch (Error& error) {
     error.add_module(name_);

@@ -71,7 +71,7 @@ class Dot {
     text_ =
         "digraph xgrad {\n"
         "  node [shape=box, style=\"rounded,filled\", fillcolor=white, color=\"#475569\",\n"
-        "        fontname=\"Helvetica,Arial,sans-serif\", fontsize=12]\n"
+        "        margin=\"0.16,0.06\", fontname=\"Helvetica,Arial,sans-serif\", fontsize=12]\n"
         "  edge [color=\"#475569\", arrowsize=0.7]\n";
     if (y.requires_grad()) {
       walk(y);

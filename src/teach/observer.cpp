@@ -12,13 +12,6 @@ namespace xgrad::teach {
 
 namespace {
 
-/// Share of the columns that hold no positive value.
-double dead_share(const Tensor& y) {
-  if (y.numel() == 0) return none;
-  const Tensor rows = y.reshape({-1, y.dim() == 0 ? 1 : y.size(-1)});
-  return (rows.amax(0) <= 0).to(float64).mean().item<double>();
-}
-
 double share_beyond(const Tensor& y, double limit) {
   return y.numel() == 0 ? none : (y.abs() > limit).to(float64).mean().item<double>();
 }
@@ -37,6 +30,7 @@ struct Observer::State : std::enable_shared_from_this<State> {
     std::string name;
     std::vector<std::size_t> parameters{};  // its own
     std::size_t layer = no_layer;           // place among the layers
+    bool relu = false, tanh = false, sigmoid = false;
     std::uint64_t forward_hook = 0, pre_hook = 0;
     Tensor input{}, output{}, gradient{};
     std::string title() const {
@@ -55,7 +49,17 @@ struct Observer::State : std::enable_shared_from_this<State> {
   std::vector<Record> records{};
   Record now{};
 
-  bool recorded() const { return step == 0 || (step + 1) % options.every == 0; }
+  bool recording;  // the present step
+
+  void done() {
+    ++step;
+    recording = (step + 1) % options.every == 0;
+    for (const std::size_t index : order) {
+      watched[index].input = watched[index].output = watched[index].gradient = Tensor();
+    }
+    order.clear();
+    now = {};
+  }
 
   void after_forward(std::size_t index, const Tensor& x, const Tensor& out) {
     Watched& at = watched[index];
@@ -64,14 +68,16 @@ struct Observer::State : std::enable_shared_from_this<State> {
     at.input = x;
     at.output = out;
     if (at.layer == no_layer) return;
-    if (recorded()) record_output(at, out.detach());
-    // Where a layer has parameters, their gradients show whether this one is finite.
-    if (!out.requires_grad() || !(recorded() || at.parameters.empty())) return;
+    if (recording) record_output(at, out.detach());
+    // At other steps the gradients of parameters show whether this one is finite, and these
+    // activations pass on what they get: they can do without.
+    const bool shown = !at.parameters.empty() || at.relu || at.tanh || at.sigmoid;
+    if (!out.requires_grad() || (shown && !recording)) return;
     out.register_hook([weak = weak_from_this(), index](const Tensor& g) {
       const auto state = weak.lock();
       if (!state) return;
       state->watched[index].gradient = g.detach();
-      if (state->recorded()) state->now.layers[state->watched[index].layer].gradient = l2_norm(g);
+      if (state->recording) state->now.layers[state->watched[index].layer].gradient = l2_norm(g);
     });
   }
 
@@ -80,9 +86,9 @@ struct Observer::State : std::enable_shared_from_this<State> {
     now.layers.resize(layers.size());
     LayerRecord& record = now.layers[at.layer] = {.output = statistics(y)};
     if (!std::isfinite(record.output.mean)) check_outputs();
-    if (dynamic_cast<nn::ReLU*>(at.module)) record.dead = dead_share(y);
-    if (dynamic_cast<nn::Tanh*>(at.module)) record.saturated = share_beyond(y, 0.97);
-    if (dynamic_cast<nn::Sigmoid*>(at.module)) record.saturated = share_beyond(y * 2 - 1, 0.97);
+    if (at.relu) record.dead = dead_share(y);
+    if (at.tanh) record.saturated = share_beyond(y, 0.97);
+    if (at.sigmoid) record.saturated = share_beyond(y * 2 - 1, 0.97);
   }
 
   /// Throws for the first module of this forward pass whose output is not finite, if there is one.
@@ -101,6 +107,11 @@ struct Observer::State : std::enable_shared_from_this<State> {
       if (why.empty() && !is_finite(at.input)) {
         why = message(" So has its input: look at ",
                       index == order.front() ? "the data." : "the operations before it.");
+      }
+      if (why.empty()) {
+        why =
+            " Its input and parameters are, but have grown too large: a lower learning rate or "
+            "clip_grad_norm_ may help.";
       }
       fail(at, message("the output of ", at.title(), ", shape ", at.output.shape(), ", has ",
                        bad_values(at.output), " that are not finite.", why));
@@ -141,14 +152,6 @@ struct Observer::State : std::enable_shared_from_this<State> {
     throw NonFiniteError(message("step ", step + 1, ": ", what),
                          at.name.empty() ? at.module->type_name() : at.name, step + 1);
   }
-
-  void forget() {
-    for (const std::size_t index : order) {
-      watched[index].input = watched[index].output = watched[index].gradient = Tensor();
-    }
-    order.clear();
-    now = {};
-  }
 };
 
 Observer::Observer(nn::Module& module, ObserverOptions options) : state_(new State) {
@@ -156,17 +159,23 @@ Observer::Observer(nn::Module& module, ObserverOptions options) : state_(new Sta
   State& s = *state_;
   s.options = options;
   s.step = options.steps_done;
+  s.recording = s.step == 0 || (s.step + 1) % options.every == 0;
   for (auto& [name, p] : module.named_parameters()) {
     s.parameter_names.push_back(name);
     s.parameters.push_back(p);
   }
   for (auto& [name, m] : module.named_modules()) {
+    // Its output is that of its last layer.
+    if (typeid(*m) == typeid(nn::Sequential) && !m->named_children().empty()) continue;
     State::Watched& at = s.watched.emplace_back(m, name);
     for (std::size_t p = 0; p < s.parameters.size(); ++p) {
       const std::string& full = s.parameter_names[p];
       const std::size_t dot = full.rfind('.');
       if (name == (dot == full.npos ? "" : full.substr(0, dot))) at.parameters.push_back(p);
     }
+    at.relu = dynamic_cast<nn::ReLU*>(m);
+    at.tanh = dynamic_cast<nn::Tanh*>(m);
+    at.sigmoid = dynamic_cast<nn::Sigmoid*>(m);
     if (m->named_children().empty()) {
       at.layer = s.layers.size();
       s.layers.push_back({name.empty() ? m->type_name() : name, m->type_name()});
@@ -197,8 +206,10 @@ Observer::~Observer() {
 void Observer::step(optim::Optimizer& optimizer, const Tensor& loss) {
   State& s = *state_;
   const bool finite_gradients =
-      std::all_of(s.parameters.begin(), s.parameters.end(),
-                  [](const Tensor& p) { return !p.has_grad() || is_finite(p.grad()); });
+      std::all_of(s.parameters.begin(), s.parameters.end(), [](const Tensor& p) {
+        const Tensor g = p.grad();
+        return !g.defined() || is_finite(g);
+      });
   if (!is_finite(loss) || !finite_gradients) {
     s.check_outputs();
     if (!is_finite(loss)) {
@@ -209,7 +220,7 @@ void Observer::step(optim::Optimizer& optimizer, const Tensor& loss) {
     }
     s.check_gradients();
   }
-  if (!s.recorded()) {
+  if (!s.recording) {
     optimizer.step();
   } else {
     const NoGrad no_grad;
@@ -235,8 +246,7 @@ void Observer::step(optim::Optimizer& optimizer, const Tensor& loss) {
     s.now.loss = loss.detach().item<double>();
     s.records.push_back(std::move(s.now));
   }
-  ++s.step;
-  s.forget();
+  s.done();
 }
 
 const std::vector<Observer::Layer>& Observer::layers() const { return state_->layers; }

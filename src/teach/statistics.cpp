@@ -1,5 +1,6 @@
 #include "xgrad/teach/statistics.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/sum.hpp"
@@ -46,6 +47,11 @@ XGRAD_CLONES std::pair<T, T> extremes(const T* x, std::int64_t n) {
   return {low, high};
 }
 
+template <class T>
+XGRAD_CLONES void raise_to(T* highest, const T* row, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) highest[i] = highest[i] < row[i] ? row[i] : highest[i];
+}
+
 /// f of the elements as float or double; those of other types are converted.
 template <class F>
 auto with_elements(const Tensor& x, F f) {
@@ -76,6 +82,16 @@ double distance(const Tensor& a, const Tensor& b) {
     using T = std::remove_cvref_t<decltype(*values)>;
     const Tensor other = b.detach().to(std::is_same_v<T, float> ? float32 : float64);
     return std::sqrt(sum_squares(values, other.data<T>().data(), n));
+  });
+}
+
+double dead_share(const Tensor& x) {
+  const std::int64_t columns = x.dim() == 0 ? 1 : x.size(-1);
+  return with_elements(x, [columns](const auto* values, std::int64_t n) {
+    std::vector<std::remove_cvref_t<decltype(*values)>> highest(static_cast<std::size_t>(columns));
+    for (std::int64_t i = 0; i < n; i += columns) raise_to(highest.data(), values + i, columns);
+    const auto without = std::count(highest.begin(), highest.end(), 0);
+    return n == 0 ? none : static_cast<double>(without) / static_cast<double>(columns);
   });
 }
 

@@ -32,10 +32,10 @@ struct Training {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   xg::set_num_threads(1);
   Training plain, watched;
-  xg::teach::Observer observer(watched.net);
+  xg::teach::Observer observer(watched.net, {.every = argc > 1 ? std::atol(argv[1]) : 10});
   std::vector<double> ratios;
   for (int round = 0; round < 220; ++round) {
     const double without = plain.epoch(nullptr);

@@ -36,7 +36,7 @@ constexpr const char* lines = R"json({
       "range": [[1, 0], [7, 3], [2, 3], [9, 3, 2, 3], [4, 4], [12, 4], [1, 2], [7, 2, 2, 2]]}],
   "axes": [
     {"orient": "bottom", "scale": "x", "tickCount": {"signal": "ceil(width / 90)"}},
-    {"orient": "left", "scale": "y", "grid": true, "tickCount": 6, "format": "~g"}],
+    {"orient": "left", "scale": "y", "grid": true, "tickCount": 6}],
   "legends": [{"stroke": "color", "strokeDash": "dash", "symbolType": "stroke", "symbolSize": 500,
     "symbolStrokeWidth": 2, "columns": {"signal": "max(1, floor(width / 170))"}}],
   "marks": [{
@@ -125,7 +125,10 @@ Chart line_chart(const Axes& axes, const std::vector<Series>& series) {
       values.push_back({{"s", s.name}, {"x", s.x[i]}, {"y", shown ? json(s.y[i]) : json()}});
     }
   }
-  if (axes.log) spec["scales"][1]["type"] = "log";
+  if (axes.log) {
+    spec["scales"][1]["type"] = "log";
+    spec["axes"][1]["format"] = "~g";
+  }
   spec["scales"][2]["domain"] = spec["scales"][3]["domain"] = names;
   spec["axes"][0]["title"] = axes.x;
   spec["axes"][1]["title"] = axes.y;

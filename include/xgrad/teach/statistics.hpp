@@ -23,6 +23,8 @@ Statistics statistics(const Tensor& x);
 double l2_norm(const Tensor& x);
 /// sqrt(sum (a - b)^2) of two tensors of one shape.
 double distance(const Tensor& a, const Tensor& b);
+/// Share of the units (last dimension) of a ReLU's output that are 0 in all rows.
+double dead_share(const Tensor& x);
 /// No element is NaN or infinite.
 bool is_finite(const Tensor& x);
 
