@@ -234,6 +234,7 @@ TEST(TeachObserver, ABadLossOfGoodOutputs) {
   EXPECT_NE(error_of<NonFiniteError>([&] { observer.step(optimizer, loss); }).find("the loss"),
             std::string::npos);
   error_of<xg::Error>([&] { Observer(net, {.every = 0}); });
+  error_of<xg::ShapeError>([&] { observer.step(optimizer, xg::ones({2, 3})); });
 }
 
 }  // namespace

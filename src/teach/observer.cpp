@@ -128,7 +128,8 @@ struct Observer::State : std::enable_shared_from_this<State> {
       const auto first = std::find_if(at.parameters.begin(), at.parameters.end(), bad);
       const bool own = first != at.parameters.end();
       if (!own && (!at.gradient.defined() || is_finite(at.gradient))) {
-        if (at.layer != no_layer) after = &at;
+        const bool known = at.gradient.defined() || !at.parameters.empty();
+        if (known && at.layer != no_layer) after = &at;
         continue;
       }
       const Tensor& g = own ? parameters[*first].grad() : at.gradient;
@@ -205,6 +206,8 @@ Observer::~Observer() {
 
 void Observer::step(optim::Optimizer& optimizer, const Tensor& loss) {
   State& s = *state_;
+  throw_if<ShapeError>(loss.numel() != 1, "observer: the loss has shape ", loss.shape(),
+                       ", not one element");
   const bool finite_gradients =
       std::all_of(s.parameters.begin(), s.parameters.end(), [](const Tensor& p) {
         const Tensor g = p.grad();
@@ -226,6 +229,7 @@ void Observer::step(optim::Optimizer& optimizer, const Tensor& loss) {
     const NoGrad no_grad;
     std::vector<Tensor> before;
     s.now.layers.resize(s.layers.size());
+    s.now.parameters.clear();
     for (const Tensor& p : s.parameters) {
       before.push_back(p.detach().clone());
       s.now.parameters.push_back({.norm = l2_norm(p)});

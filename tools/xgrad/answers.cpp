@@ -12,6 +12,7 @@ namespace tool {
 namespace {
 
 namespace xg = xgrad;
+namespace teach = xgrad::teach;
 using xg::Tensor;
 
 struct Answer {
