@@ -104,7 +104,7 @@ TEST(Lab, LayerNormHasNoGapAndBatchNormHasOne) {
           EXPECT_EQ(norm.gap.max, 0);
           EXPECT_EQ(norm.alone_eval, 0);
           EXPECT_EQ(norm.alone_train, 0.0);
-          EXPECT_EQ(norm.other_rows, 0.0);
+          EXPECT_EQ(norm.other_rows, 0);
           EXPECT_FALSE(norm.running || norm.from_batch || norm.from_all);
         }
       }
@@ -115,7 +115,7 @@ TEST(Lab, LayerNormHasNoGapAndBatchNormHasOne) {
           EXPECT_GT(norm.gap.max, 0);
           EXPECT_EQ(norm.alone_eval, 0);
           EXPECT_FALSE(norm.alone_train);
-          EXPECT_GT(norm.other_rows.value(), 0);
+          EXPECT_GT(norm.other_rows, 0);
         }
       }
     }
@@ -161,6 +161,7 @@ TEST(Lab, ABatchOfOneStopsBatchNormOnly) {
   const teach::Lab lab = teach::train_eval_lab(digits(), {.batch = 1, .steps = 5});
   EXPECT_EQ(lab.layer.steps.size(), 5U);
   EXPECT_EQ(lab.layer.ended, "");
+  EXPECT_EQ(lab.layer.steps[4].norms[1].other_rows, 0);
   EXPECT_TRUE(lab.batch.steps.empty());
   expect_words(lab.batch.ended, {"more than 1 value per channel", "(1, 32)", "LayerNorm"});
 }

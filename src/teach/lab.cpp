@@ -1,5 +1,6 @@
 #include "xgrad/teach/lab.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "teach/experiment.hpp"
@@ -73,10 +74,9 @@ NormStep measure(nn::Module& norm, const Tensor& h, const Tensor& all, double ep
   } catch (const Error& error) {
     if (run.alone_refused.empty()) run.alone_refused = error.what();
   }
-  if (h.size(0) > 1) {
-    const Tensor among_others = cat({row, all.narrow(0, 0, h.size(0) - 1)});
-    step.other_rows = gap(output_in(norm, true, among_others).narrow(0, 0, 1), in_batch).max;
-  }
+  const std::int64_t others = std::max<std::int64_t>(h.size(0) - 1, 1);
+  const Tensor among_others = output_in(norm, true, cat({row, all.narrow(0, 0, others)}));
+  step.other_rows = gap(among_others.narrow(0, 0, 1), in_batch).max;
   return step;
 }
 

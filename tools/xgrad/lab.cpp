@@ -19,6 +19,8 @@ using nlohmann::ordered_json;
 std::string digits(double x) { return x == 0 ? "0" : fmt::format("{:.4g}", x); }
 std::string digits(const std::optional<double>& x) { return x ? digits(*x) : "refused"; }
 
+std::string sentence(std::string text) { return text.ends_with('.') ? text : text + "."; }
+
 std::vector<std::int64_t> columns_of(std::int64_t steps) {
   std::vector<std::int64_t> columns;
   for (std::int64_t power = 1; power < steps; power *= 10) {

@@ -36,7 +36,7 @@ ordered_json json_of(const LabRun& run) {
                        {"gap", json_of(n.gap)},
                        {"alone_eval", n.alone_eval},
                        {"alone_train", json_of(n.alone_train)},
-                       {"other_rows", json_of(n.other_rows)}});
+                       {"other_rows", n.other_rows}});
     }
     steps.push_back({{"loss", s.loss},
                      {"eval_loss", s.eval_loss},
@@ -92,7 +92,7 @@ std::vector<Quantity> quantities_of_norm(std::size_t i, bool batch_norm) {
   add("train minus eval, rms", [](N n) { return std::optional(n.gap.rms); });
   add("row alone, eval mode", [](N n) { return std::optional(n.alone_eval); });
   add("row alone, train mode", [](N n) { return n.alone_train; });
-  add("row among others, train", [](N n) { return n.other_rows; });
+  add("row among others, train", [](N n) { return std::optional(n.other_rows); });
   return q;
 }
 
@@ -133,7 +133,7 @@ std::string seen_of(const LabRun& run) {
   std::string text = run.norm;
   const double modes = largest(run, [](const NormStep& n) { return n.gap.max; });
   const double rows = largest(run, [](const NormStep& n) {
-    return std::max({n.alone_eval, n.alone_train.value_or(0), n.other_rows.value_or(0)});
+    return std::max({n.alone_eval, n.alone_train.value_or(0), n.other_rows});
   });
   text += modes == 0
               ? ": train and eval mode gave bit for bit the same for the same input at every step"
@@ -249,7 +249,7 @@ View view_of(const teach::Lab& lab, const teach::RunningLaw& law, const LabComma
           table_of(*run, quantities_of_norm(i, run == &lab.batch)));
     }
   }
-  view.seen = fmt::format("{}. {}.", seen_of(lab.layer), seen_of(lab.batch));
+  view.seen = sentence(seen_of(lab.layer)) + " " + sentence(seen_of(lab.batch));
   if (!law.running.empty()) {
     view.tables.emplace_back(
         fmt::format("BatchNorm fed one batch again and again, float64, feature 0; largest error of "

@@ -32,6 +32,9 @@ View view_of(const std::vector<xgrad::teach::ScaleCase>& cases, const LabCommand
 std::string digits(double x);
 std::string digits(const std::optional<double>& x);
 
+/// With a full stop, unless the text of an error has brought one.
+std::string sentence(std::string text);
+
 /// The steps that a table has room for: 1, 3, 10, 30 ... and the last.
 std::vector<std::int64_t> columns_of(std::int64_t steps);
 /// Indices of at most 400 of n points, evenly spaced, with the first and the last.

@@ -113,7 +113,7 @@ View view_of(const std::vector<teach::LayerInfluence>& layers, const LabCommand&
     parts.push_back(
         fmt::format("every derivative across samples is exactly 0 for {}", fmt::join(apart, ", ")));
   }
-  view.seen = fmt::format("{}.", fmt::join(parts, "; "));
+  view.seen = sentence(fmt::format("{}", fmt::join(parts, "; ")));
   return view;
 }
 
@@ -222,7 +222,7 @@ View view_of(const std::vector<teach::DetachRun>& runs, const LabCommand& comman
       view.seen +=
           fmt::format("; {} with seed {}: {}", detached[variant(run)], run.seed, run.ended);
   }
-  view.seen += ".";
+  view.seen = sentence(view.seen);
   return view;
 }
 
@@ -281,7 +281,7 @@ View view_of(const std::vector<teach::ScaleCase>& cases, const LabCommand& comma
     view.charts.emplace_back("Largest change of an output (none at alpha 1)",
                              line_chart({"log10 of alpha", "change", true}, changes));
   }
-  view.seen += ".";
+  view.seen = sentence(view.seen);
   return view;
 }
 

@@ -57,7 +57,7 @@ struct NormStep {
   Gap gap;                                        ///< train against eval mode, same input
   double alone_eval = 0;                          ///< row 0 alone against it in the batch
   std::optional<double> alone_train{};            ///< none: refused
-  std::optional<double> other_rows{};  ///< row 0 in train mode among other rows; none: refused
+  double other_rows = 0;  ///< row 0 in train mode among other rows against it in the batch
 };
 
 struct LabStep {
