@@ -187,6 +187,10 @@ TEST(Shape, SplitAndChunkCutAsPyTorch) {
   EXPECT_EQ(lengths(x.chunk(INT64_MAX, 1)).size(), 7U);
   expect_words(error_of<xg::Error>([&] { return x.split(0, 1); }), {"split", "positive"});
   expect_words(error_of<xg::Error>([&] { return x.chunk(0); }), {"chunk"});
+  expect_words(error_of<xg::Error>([&] {
+                 return counting({2, 0}).chunk(INT64_MAX, 1);
+               }),
+               {"chunk"});
 }
 
 TEST(Shape, DimensionsOutOfRangeAreNamed) {

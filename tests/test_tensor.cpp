@@ -143,6 +143,25 @@ TEST(Tensor, EqualAndAllclose) {
 
 // ---- copies and sharing -------------------------------------------------------------------------
 
+TEST(Tensor, EveryNumberBecomesAnInteger) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const xg::Tensor x = xg::tensor(std::vector{1e300, nan, -1e300, 0x1p63, -0x1p63, 9e18, -2.7},
+                                  {.dtype = xg::float64});
+  const std::vector<std::int64_t> wanted{INT64_MIN, INT64_MIN,           INT64_MIN, INT64_MIN,
+                                         INT64_MIN, 9000000000000000000, -2};  // PyTorch on x86
+  EXPECT_EQ(x.to(xg::int64).to_vector<std::int64_t>(), wanted);
+  EXPECT_EQ(x.to_vector<std::int64_t>(), wanted);
+  EXPECT_EQ(x[0].item<std::int64_t>(), INT64_MIN);
+}
+
+TEST(Tensor, SizesBeyondAllMemoryAreRefused) {
+  for (const xg::Shape& shape :
+       {xg::Shape{INT64_MAX}, xg::Shape{INT64_MAX, 2}, xg::Shape{0, INT64_MAX},
+        xg::Shape{INT64_MAX, 4, 0}, xg::Shape{std::int64_t{1} << 32, std::int64_t{1} << 32}}) {
+    EXPECT_THROW(xg::empty(shape, {.dtype = xg::bool_}), xg::ShapeError) << shape.str();
+  }
+}
+
 TEST(Tensor, CopiesShareAndClonesDoNot) {
   xg::Tensor a = xg::tensor({1.0, 2.0});
   xg::Tensor same = a;

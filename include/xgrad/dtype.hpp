@@ -48,6 +48,22 @@ inline constexpr DType dtype_of = std::is_same_v<std::remove_cv_t<T>, bool>     
                                   : std::is_same_v<std::remove_cv_t<T>, float> ? DType::float32
                                                                                : DType::float64;
 
+namespace detail {
+/// static_cast that is defined for every number: NaN and what int64 cannot hold become the least
+/// int64, as they do on x86.
+template <class To, class From>
+constexpr To cast(From value) {
+  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> &&
+                !std::is_same_v<To, bool>) {
+    constexpr auto bound = static_cast<From>(0x1p63);
+    const bool fits = value >= -bound && value < bound;
+    return static_cast<To>(fits ? static_cast<std::int64_t>(value) : INT64_MIN);
+  } else {
+    return static_cast<To>(value);
+  }
+}
+}  // namespace detail
+
 /// A C++ number as an operand. Its kind (bool < integer < floating point) takes part in promotion,
 /// its size does not: `int64 tensor * 2.5` is float32, `float32 tensor * 2.5` stays float32.
 class Scalar {
@@ -68,7 +84,7 @@ class Scalar {
     if constexpr (std::is_same_v<T, bool>)
       return real_ != 0;
     else if constexpr (std::is_integral_v<T>)
-      return kind_ == DType::float32 ? static_cast<T>(real_) : static_cast<T>(whole_);
+      return kind_ == DType::float32 ? detail::cast<T>(real_) : static_cast<T>(whole_);
     else
       return static_cast<T>(real_);
   }

@@ -59,20 +59,18 @@ bool stretches(const Shape& shape, const Shape& to) {
 }
 
 std::size_t checked_bytes(const char* op, const Shape& shape, DType dtype) {
-  constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  constexpr std::uint64_t most = std::uint64_t{1} << 62;  // which can still be rounded up
   std::uint64_t bytes = static_cast<std::uint64_t>(itemsize(dtype));
   bool empty = false;
   for (std::int64_t s : shape) {
     throw_if<ShapeError>(s < 0, op, ": shape ", shape, " has a negative size");
     empty = empty || s == 0;
+    // Next to a 0, too: products of some of the sizes are formed.
+    const std::uint64_t factor = s == 0 ? 1 : static_cast<std::uint64_t>(s);
+    throw_if<ShapeError>(bytes > most / factor, op, ": shape ", shape, " has too many elements");
+    bytes *= factor;
   }
-  if (empty) return 0;
-  for (std::int64_t s : shape) {
-    throw_if<ShapeError>(bytes > most / static_cast<std::uint64_t>(s), op, ": shape ", shape,
-                         " has too many elements");
-    bytes *= static_cast<std::uint64_t>(s);
-  }
-  return static_cast<std::size_t>(bytes);
+  return empty ? 0 : static_cast<std::size_t>(bytes);
 }
 
 void check_floating(const char* op, const Tensor& x) {

@@ -197,6 +197,7 @@ std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, std::int64_t dim
   throw_if<Error>(chunks < 1, "chunk: needs at least 1 chunk, got ", chunks);
   const std::int64_t total = x.shape()[at];
   if (total == 0) {
+    throw_if<Error>(chunks > 1'000'000, "chunk: ", chunks, " empty pieces of shape ", x.shape());
     const std::vector<std::int64_t> none(static_cast<std::size_t>(chunks), 0);
     return pieces(x, at, none, "SplitWithSizesBackward0");
   }

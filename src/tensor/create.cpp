@@ -21,7 +21,7 @@ static Tensor generated(Shape shape, DType dtype, const TensorOptions& options, 
   detail::dispatch(dtype, [&]<class T>(T) {
     const std::span<T> to = out.mut<T>();
     for (std::size_t i = 0; i < to.size(); ++i) {
-      to[i] = static_cast<T>(value(static_cast<std::int64_t>(i)));
+      to[i] = detail::cast<T>(value(static_cast<std::int64_t>(i)));
     }
   });
   return out.requires_grad_(options.requires_grad);

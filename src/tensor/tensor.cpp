@@ -55,7 +55,7 @@ std::vector<T> Tensor::to_vector() const {
   return detail::dispatch(dtype(), [&](auto t) {
     const auto values = data<decltype(t)>();
     std::vector<T> out(values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) out[i] = static_cast<T>(values[i]);
+    for (std::size_t i = 0; i < values.size(); ++i) out[i] = detail::cast<T>(values[i]);
     return out;
   });
 }
@@ -96,7 +96,7 @@ Tensor Tensor::to(DType wanted) const {
   Tensor out = detail::dispatch(dtype(), [&](auto from) {
     return detail::dispatch(wanted, [&](auto to) {
       return ops::map_as<decltype(from), decltype(to)>(
-          *this, [](auto v) { return static_cast<decltype(to)>(v); });
+          *this, [](auto v) { return detail::cast<decltype(to)>(v); });
     });
   });
   if (!is_floating_point(wanted)) return out;  // no gradient passes through integers
