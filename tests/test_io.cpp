@@ -100,7 +100,7 @@ TEST_F(Safetensors, S02NamesAMissingOrForeignFile) {
   const std::string text = refusal_of("This is not a model but a letter.\n");
   EXPECT_TRUE(mentions(text, path("written"))) << text;
   EXPECT_TRUE(mentions(text, "offset 0")) << text;
-  EXPECT_TRUE(mentions(refusal(std::filesystem::temp_directory_path()), "offset 0"));
+  EXPECT_TRUE(mentions(refusal(std::filesystem::temp_directory_path()), "a folder"));
 }
 
 TEST_F(Safetensors, S03RefusesWhatTheHeaderCannotMean) {
@@ -123,11 +123,11 @@ TEST_F(Safetensors, S03RefusesEveryContradiction) {
   const auto refused = [&](const std::string& header, const std::string& hint,
                            const std::string& data = two_floats) {
     const std::string text = refusal_of(file_of(header, data));
-    EXPECT_TRUE(mentions(text, hint)) << header << "\n" << text;
+    EXPECT_TRUE(mentions(text, hint)) << header.substr(0, 80) << "\n" << text;
     EXPECT_TRUE(mentions(text, path("written"))) << text;
   };
-  refused(header_w("F32", "[2]", "[-8,0]"), "data_offsets [-8,0]");
-  refused(header_w("F32", "[2]", "[8,0]"), "data_offsets are [8,0]");
+  refused(header_w("F32", "[2]", "[-8,0]"), "w data_offsets: only whole numbers from 0");
+  refused(header_w("F32", "[2]", "[8,0]"), "data_offsets are [8, 0]");
   refused(header_w("F32", "[2]", "[0,800]"), "takes 8 bytes");
   refused(header_w("F32", "[200]", "[0,800]"), "the file has 8");
   refused(header_w("F32", "[2]", "[8,16]"), "offset 63: the data of tensor w should start here");
@@ -136,21 +136,21 @@ TEST_F(Safetensors, S03RefusesEveryContradiction) {
   refused(header_w("F32", "[2,1e18]", "[0,8]"), "shape");
   refused(header_w("F32", "[2,1000000000000000000]", "[0,8]"), "offset 9");
   refused(header_w("F32", "[4294967296,4294967296]", "[0,8]"), "too many elements");
-  refused(header_w("F32", "[1e999]", "[0,8]"), "offset 8");
-  refused(header_w("F32", "[-2]", "[0,8]"), "shape [-2]");
+  refused(header_w("F32", "[1e999]", "[0,8]"), "not JSON");
+  refused(header_w("F32", "[-2]", "[0,8]"), "w shape: only whole numbers from 0");
   refused(header_w("F32", "[1,1,1,1,1,1,1,1,2]", "[0,8]"), "8 dimensions");
-  refused(header_w("F32", "2", "[0,8]"), "no list of shape");
+  refused(header_w("F32", "2", "[0,8]"), "w shape is not a list");
   refused(header_w("F32", "[3]", "[0,8]"), "takes 12 bytes");
   refused(header_w("F16", "[4]", "[0,8]"), "F16");
   refused(header_w("BOOL", "[8]", "[0,8]"), "neither 0 nor 1");
-  refused(R"({"w":{"dtype":"F32","shape":[2]}})", "exactly dtype, shape and data_offsets");
-  refused(R"({"w":[0,8]})", "exactly dtype, shape and data_offsets");
+  refused(R"({"w":{"dtype":"F32","shape":[2]}})", "needs dtype, shape and data_offsets");
+  refused(R"({"w":[0,8]})", "is not {dtype, shape, data_offsets}");
   refused(R"([1,2])", "not a JSON object");
   refused("7", "not a JSON object");
   refused(R"({"w":)", "offset");
   refused(R"({"__metadata__":{"format":1}})", "__metadata__", "");
   refused(std::string(100000, '['), "not a JSON object");
-  refused(R"({"w":)" + std::string(100000, '['), "parse error");
+  refused(R"({"w":)" + std::string(100000, '['), "is not {dtype, shape, data_offsets}");
 
   const std::string one = R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
   const std::string two = R"({"dtype":"F32","shape":[1],"data_offsets":[4,8]})";

@@ -1,28 +1,21 @@
-#include "xgrad/data/csv.hpp"
+#include "data/csv.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <string_view>
 
-#include "data/file.hpp"
-#include "detail/message.hpp"
-
 namespace xgrad::data {
 
 namespace {
 
-/// Takes what stands before the next separator off the front of the text.
-std::string_view take(std::string_view& text, char separator) {
-  const std::string_view part = text.substr(0, text.find(separator));
-  text.remove_prefix(std::min(part.size() + 1, text.size()));
-  return part;
-}
+constexpr std::uint64_t longest_line = 1 << 19;
+constexpr std::uint64_t piece = 1 << 16;  // that is read at once
+constexpr int most_classes = 1'000'000;   // tables are made that have a place for each
 
 /// Without spaces around it, then without quotes around it.
 std::string_view trimmed(std::string_view cell) {
-  const std::size_t first = cell.find_first_not_of(" \t\r");
-  if (first == cell.npos) return {};
+  const std::size_t first = std::min(cell.find_first_not_of(" \t\r"), cell.size());
   cell = cell.substr(first, cell.find_last_not_of(" \t\r") - first + 1);
   const bool quoted = cell.size() > 1 && cell.front() == '"' && cell.back() == '"';
   return quoted ? cell.substr(1, cell.size() - 2) : cell;
@@ -30,16 +23,15 @@ std::string_view trimmed(std::string_view cell) {
 
 class CsvParser {
  public:
-  CsvParser(const std::string& path, std::string_view text, const CsvOptions& options)
-      : path_(path), text_(text), options_(options) {
-    if (text_.starts_with("\xef\xbb\xbf")) text_.remove_prefix(3);  // a byte order mark
+  CsvParser(detail::Reader& file, const CsvOptions& options) : file_(file), options_(options) {
+    ahead_.reserve(std::min(file.size(), longest_line + piece));
   }
 
   Dataset parse() {
     throw_if<Error>(!options_.header && !options_.label.empty(), "read_csv: the label column \"",
                     options_.label, "\" needs header = true");
-    if (options_.header && next_line()) read_names();
-    while (next_line()) read_numbers();
+    if (options_.header && next_row()) read_names();
+    while (next_row()) read_numbers();
     if (labels_.empty()) fail(0, "no rows");
     const auto rows = static_cast<std::int64_t>(labels_.size());
     return {.inputs = tensor(inputs_).reshape({rows, static_cast<std::int64_t>(columns_) - 1}),
@@ -48,25 +40,46 @@ class CsvParser {
   }
 
  private:
-  /// The next line that is not empty, cut into cells.
   bool next_line() {
+    std::size_t end = 0;
+    at_ += std::min(line_.size() + 1, ahead_.size() - at_);
+    while ((end = ahead_.find('\n', at_)) == ahead_.npos && file_.left() > 0) {
+      ahead_.erase(0, std::exchange(at_, 0));
+      const std::size_t size = ahead_.size();
+      line_ = ahead_;
+      if (size > longest_line) fail(0, "a line of more than ", longest_line, " bytes");
+      ahead_.resize(size + std::min(file_.left(), piece));
+      file_.read(std::span(ahead_).subspan(size));
+    }
+    line_ = std::string_view(ahead_).substr(at_, end - at_);
+    const bool is_one = at_ < ahead_.size();
+    number_ += is_one ? 1 : 0;
+    return is_one;
+  }
+
+  /// The next line that is not empty, cut into cells.
+  bool next_row() {
     cells_.clear();
-    while (!text_.empty() && cells_.empty()) {
-      ++line_;
-      std::string_view rest = take(text_, '\n');
+    while (cells_.empty() && next_line()) {
+      std::string_view rest = line_;
+      const bool marked = number_ == 1 && rest.starts_with("\xef\xbb\xbf");  // byte order
+      if (marked) rest.remove_prefix(3);
       if (trimmed(rest).empty()) continue;
-      for (bool more = true; more;) {
-        more = rest.find(options_.separator) != rest.npos;
-        cells_.push_back(trimmed(take(rest, options_.separator)));
-      }
+      std::size_t end = 0;
+      do {
+        end = rest.find(options_.separator);
+        cells_.push_back(trimmed(rest.substr(0, end)));
+        rest.remove_prefix(end == rest.npos ? rest.size() : end + 1);
+      } while (end != rest.npos && (columns_ == 0 || cells_.size() <= columns_));
       if (columns_ == 0) {
         columns_ = cells_.size();
         label_ = columns_ - 1;
       }
       if (columns_ < 2) fail(1, "one column; labels and inputs need two");
       if (cells_.size() != columns_) {
-        fail(std::min(cells_.size(), columns_) + 1, cells_.size(), " cells, the first line has ",
-             columns_);
+        const char* kind = cells_.size() < columns_ ? "only " : "at least ";
+        fail(std::min(cells_.size(), columns_) + 1, kind, cells_.size(),
+             " cells, the first line has ", columns_);
       }
     }
     return !cells_.empty();
@@ -86,29 +99,35 @@ class CsvParser {
       const char* end = cell.data() + cell.size();
       const auto [stop, error] = std::from_chars(cell.data(), end, value);
       if (error != std::errc() || stop != end || !std::isfinite(static_cast<float>(value))) {
-        fail(i + 1, "\"", cell, "\" is not a number",
-             (line_ == 1 ? "; a line of names needs header = true" : ""));
+        fail(i + 1, "\"", detail::shown(cell), "\" is not a finite float32 number",
+             (number_ == 1 ? "; a line of names needs header = true" : ""));
       }
       if (i != label_) {
         inputs_.push_back(static_cast<float>(value));
-      } else if (value >= 0 && value < 0x1p53 && value == std::floor(value)) {
+      } else if (value >= 0 && value < most_classes && value == std::floor(value)) {
         labels_.push_back(static_cast<std::int64_t>(value));
       } else {
-        fail(i + 1, "label ", cell, " is not a whole number from 0 up");
+        fail(i + 1, "label ", detail::shown(cell), " is not a whole number from 0 to ",
+             most_classes - 1);
       }
     }
   }
 
+  /// At a column of the line, or (0, or one too many) at its start.
   template <class... What>
   [[noreturn]] void fail(std::size_t column, const What&... what) const {
-    throw FileError(message("read_csv: ", path_, (line_ ? ", line " + std::to_string(line_) : ""),
-                            (column ? ", column " + std::to_string(column) : ""), ": ", what...));
+    const char* place = column - 1 < cells_.size() ? cells_[column - 1].data() : line_.data();
+    const std::uint64_t unread = ahead_.size() - static_cast<std::size_t>(place - ahead_.data());
+    file_.fail(file_.offset() - unread, "line ", number_,
+               (column ? ", column " + std::to_string(column) : ""), ": ", what...);
   }
 
-  const std::string& path_;
-  std::string_view text_;  // what is still to be read
+  detail::Reader& file_;
   const CsvOptions& options_;
-  std::size_t line_ = 0;
+  std::string ahead_;      // of the file, read ahead
+  std::size_t at_ = 0;     // where the line starts in it
+  std::string_view line_;  // the one that is looked at
+  std::size_t number_ = 0;
   std::vector<std::string_view> cells_;
   std::size_t columns_ = 0;
   std::size_t label_ = 0;  // the column of the labels
@@ -118,12 +137,13 @@ class CsvParser {
 
 }  // namespace
 
-Dataset parse_csv(const std::string& path, const std::string& text, const CsvOptions& options) {
-  return CsvParser(path, text, options).parse();
+Dataset parse_csv(detail::Reader file, const CsvOptions& options) {
+  file.unpack();
+  return CsvParser(file, options).parse();
 }
 
 Dataset read_csv(const std::string& path, CsvOptions options) {
-  return parse_csv(path, read_file("read_csv", path), options);
+  return parse_csv({"read_csv", path}, options);
 }
 
 }  // namespace xgrad::data

@@ -1,6 +1,6 @@
 #include "xgrad/data/digits.hpp"
 
-#include "data/file.hpp"
+#include "data/csv.hpp"
 #include "xgrad/ops.hpp"
 
 namespace xgrad::data {
@@ -12,8 +12,7 @@ constexpr unsigned char digits_csv_gz[] = {
 }  // namespace
 
 Dataset digits() {
-  const std::string bytes(std::begin(digits_csv_gz), std::end(digits_csv_gz));
-  Dataset all = parse_csv("digits", unpacked("digits", "digits", bytes), {});
+  Dataset all = parse_csv(detail::Reader("digits", "digits.csv.gz", digits_csv_gz), {});
   all.inputs.div_(16);
   return all;
 }

@@ -1,15 +1,13 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <bit>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "detail/check.hpp"
 #include "io/file.hpp"
+#include "io/reader.hpp"
 #include "xgrad/io.hpp"
 
 /// Eight bytes: length of the header; the header, a JSON object of
@@ -23,9 +21,9 @@ namespace xgrad {
 
 namespace {
 
-static_assert(std::endian::native == std::endian::little);
-
 using Json = nlohmann::json;
+using detail::bytes_of;
+using detail::shown;
 
 constexpr std::pair<const char*, DType> dtypes[] = {
     {"F32", float32}, {"F64", float64}, {"I64", int64}, {"BOOL", bool_}};
@@ -42,188 +40,170 @@ std::string hex(uLong sum) {
   return text;
 }
 
-std::span<char> bytes_of(const Tensor& x) {
-  const detail::TensorImpl& impl = x.impl();
-  const std::int64_t size = itemsize(x.dtype());
-  return {reinterpret_cast<char*>(impl.storage->data()) + impl.offset * size,
-          static_cast<std::size_t>(x.numel() * size)};
+std::span<const char> as_bytes(const std::uint64_t& number) {
+  return {reinterpret_cast<const char*>(&number), sizeof number};
 }
+
+constexpr std::uint64_t longest = 100'000'000;  // header; the bound of the format's own library
 
 struct Entry {
   std::string name;
+  std::uint64_t at = 0;  // its place in the file
   DType dtype = float32;
   Shape shape{};
-  std::uint64_t begin = 0, end = 0;
+  std::vector<std::uint64_t> offsets{};
 };
 
-class Reader {
+/// The header, followed word by word (nlohmann's parser calls its public functions) up to the first
+/// that the format does not know. So none is too deep or too long.
+class Header {
  public:
-  explicit Reader(const std::string& path) : path_(path), in_(path, std::ios::binary) {
-    if (!in_) throw FileError(message("load_safetensors: ", path, ": ", std::strerror(errno)));
+  explicit Header(detail::Reader& file) : file_(file) {
+    const auto length = file.little_endian<std::uint64_t>();
+    if (length > file.left()) {
+      file.fail(0, "the header is said to have ", length, " bytes, the file has ", file.size());
+    }
+    if (length > longest) file.fail(0, "a header of ", length, " bytes");
+    text = file.text(length);
+    if (!text.starts_with('{')) refuse();
+    Json::sax_parse(Place{text.data(), &taken_}, Place{text.data() + length, &taken_}, this);
+    put_in_order();
   }
+  std::string text{};
+  std::vector<Entry> entries{};  // in the order of their data
+  Metadata metadata{};
 
-  StateDict load(Metadata* metadata) {
-    in_.seekg(0, std::ios::end);
-    const auto size = static_cast<std::uint64_t>(in_.tellg());
-    in_.seekg(0);
-    std::uint64_t length = 0;
-    read({reinterpret_cast<char*>(&length), sizeof length}, 0);
-    if (length > size - sizeof length) {
-      fail(0, "the header is said to have ", length, " bytes, the file has ", size);
+  bool start_object(std::size_t) {
+    if (depth_ >= 2) refuse();
+    ++depth_;
+    return true;
+  }
+  bool end_object() {
+    if (--depth_ == 1 && !in_metadata_) check(entries.back());
+    return true;
+  }
+  bool start_array(std::size_t) {
+    if (depth_ != 2 || in_metadata_ || key_ == "dtype") refuse();
+    ++depth_;
+    return true;
+  }
+  bool end_array() { return --depth_ > 0; }
+  bool key(const std::string& key) {
+    if (!(depth_ == 1 ? names_ : keys_).insert(key).second) {
+      file_.fail(here(), "two entries \"", shown(key), "\"");
     }
-    header_.resize(length);
-    read(header_, start);
-    data_ = start + length;
-    StateDict tensors;
-    const std::vector<Entry> all = entries(size - data_);
-    const std::string stored = take_checksum();
-    uLong sum = checksum(0, {reinterpret_cast<char*>(&length), sizeof length});
-    sum = checksum(sum, header_);
-    for (const Entry& entry : all) {
-      const Tensor x = empty(entry.shape, {.dtype = entry.dtype});
-      const std::span<char> bytes = bytes_of(x);
-      read(bytes, data_ + entry.begin);
-      sum = checksum(sum, bytes);
-      const auto is_bool = [](char byte) { return byte == 0 || byte == 1; };
-      if (entry.dtype == bool_ && !std::all_of(bytes.begin(), bytes.end(), is_bool)) {
-        fail(data_ + entry.begin, "tensor ", entry.name, " has a bool that is neither 0 nor 1");
-      }
-      tensors.emplace_back(entry.name, x);
+    if (depth_ == 1) {
+      in_metadata_ = key == "__metadata__";
+      keys_.clear();
+      if (!in_metadata_) entries.push_back({.name = key, .at = here() - key.size() - 2});
+    } else if (!in_metadata_ && key != "dtype" && key != "shape" && key != "data_offsets") {
+      refuse("has an unknown \"" + shown(key) + "\"");
     }
-    if (!stored.empty() && stored != hex(sum)) {
-      fail(0, "the checksum in its metadata is ", stored, ", that of the file ", hex(sum),
-           ": the file is damaged, or was changed by a program that kept the old \"crc32\"");
+    key_ = key;
+    return true;
+  }
+  bool string(const std::string& value) {
+    if (depth_ != 2 || (!in_metadata_ && key_ != "dtype")) refuse();
+    if (in_metadata_) {
+      metadata.emplace_back(key_, value);
+      return true;
     }
-    if (metadata) *metadata = std::move(metadata_);
-    return tensors;
+    const auto* known = std::find_if(std::begin(dtypes), std::end(dtypes),
+                                     [&](const auto& d) { return value == d.first; });
+    if (known == std::end(dtypes)) {
+      refuse("has dtype " + shown(value) +
+             "; F32, F64, I64 and BOOL can be read: save x.float() or x.long()");
+    }
+    entries.back().dtype = known->second;
+    return true;
+  }
+  bool number_unsigned(std::uint64_t n) {
+    if (depth_ != 3 || n > std::uint64_t{INT64_MAX}) refuse();
+    Entry& e = entries.back();
+    if (key_ == "data_offsets") {
+      e.offsets.push_back(n);
+      return e.offsets.size() <= 2 || refuse("needs two data_offsets");
+    }
+    if (e.shape.dim() == Shape::max_dims) refuse("has more than 8 dimensions");
+    e.shape.push_back(static_cast<std::int64_t>(n));
+    return true;
+  }
+  bool number_integer(std::int64_t) { return refuse(); }
+  bool number_float(double, const std::string&) { return refuse(); }
+  bool boolean(bool) { return refuse(); }
+  bool null() { return refuse(); }
+  bool binary(const Json::binary_t&) { return refuse(); }
+  bool parse_error(std::size_t, const std::string&, const Json::exception& error) {
+    file_.fail(here(), "the header is not JSON: ", shown(error.what()));
   }
 
  private:
-  static constexpr std::uint64_t start = 8;  // of the header
+  /// A place in the text that counts the characters the parser has taken.
+  struct Place {
+    using iterator_category = std::input_iterator_tag;
+    using value_type = char;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const char*;
+    using reference = const char&;
+    const char* at;
+    std::uint64_t* taken;
+    char operator*() const { return *at; }
+    Place& operator++() {
+      ++at, ++*taken;
+      return *this;
+    }
+    bool operator==(const Place& other) const { return at == other.at; }
+  };
 
-  template <class... What>
-  [[noreturn]] void fail(std::uint64_t offset, const What&... what) const {
-    throw FileError(message("load_safetensors: ", path_, ", offset ", offset, ": ", what...));
+  std::uint64_t here() const { return sizeof(std::uint64_t) + taken_; }
+
+  /// Throws. For what cannot stand in this place, unless told more.
+  bool refuse(const std::string& why = "") const {
+    if (depth_ == 0) file_.fail(here(), "the header is not a JSON object");
+    if (in_metadata_) file_.fail(here(), "__metadata__ is not a map of strings");
+    const char* expected = depth_ == 1       ? "is not {dtype, shape, data_offsets}"
+                           : depth_ == 3     ? ": only whole numbers from 0 up"
+                           : key_ == "dtype" ? " is not a string"
+                                             : " is not a list";
+    file_.fail(here(), "tensor ", shown(entries.back().name), " ",
+               !why.empty() ? why : (depth_ == 1 ? "" : key_) + expected);
   }
 
-  void read(std::span<char> to, std::uint64_t offset) {
-    if (!in_.read(to.data(), static_cast<std::streamsize>(to.size()))) {
-      fail(offset, "the file ends early");
+  void check(const Entry& e) const {
+    if (keys_.size() != 3) refuse("needs dtype, shape and data_offsets");
+    if (e.offsets.size() != 2) refuse("needs two data_offsets");
+    const std::uint64_t bytes = file_.bytes_for(e.shape, e.dtype, e.at);
+    if (e.offsets[0] > e.offsets[1] || e.offsets[1] - e.offsets[0] != bytes) {
+      file_.fail(e.at, "tensor ", shown(e.name), ": shape ", e.shape, " takes ", bytes,
+                 " bytes, data_offsets are [", e.offsets[0], ", ", e.offsets[1], "]");
     }
   }
 
-  /// The header, in which no name may stand twice.
-  Json parsed() const {
-    std::vector<std::set<std::string>> names;  // of the objects that are open
-    const auto check_names = [&](int, Json::parse_event_t event, const Json& value) {
-      if (event == Json::parse_event_t::object_start) names.emplace_back();
-      if (event == Json::parse_event_t::object_end) names.pop_back();
-      if (event == Json::parse_event_t::key &&
-          !names.back().insert(value.get<std::string>()).second) {
-        fail(start, "the header has two entries ", value.dump());
-      }
-      return true;
-    };
-    if (!header_.starts_with('{')) fail(start, "the header is not a JSON object");
-    try {
-      return Json::parse(header_, check_names);
-    } catch (const Json::parse_error& error) {
-      fail(start + error.byte - 1, error.what());
-    } catch (const Json::exception& error) {  // a number beyond all bounds
-      fail(start, error.what());
-    }
-  }
-
-  /// Puts zeros in the place of the checksum. Empty: there is none, or another program wrote it.
-  std::string take_checksum() {
-    const std::size_t at = header_.find(checksum_key);
-    if (at == std::string::npos || header_.size() < at + checksum_key.size() + 8) return "";
-    std::string stored = header_.substr(at + checksum_key.size(), 8);
-    header_.replace(at + checksum_key.size(), 8, 8, '0');
-    return stored;
-  }
-
-  /// All tensors in the order of their data, of which there are `size` bytes.
-  std::vector<Entry> entries(std::uint64_t size) {
-    std::vector<Entry> all;
-    const Json header = parsed();
-    for (const auto& [name, value] : header.items()) {
-      if (name != "__metadata__") {
-        all.push_back(entry(name, value));
-      } else if (!value.is_object() || !std::all_of(value.begin(), value.end(),
-                                                    [](const Json& v) { return v.is_string(); })) {
-        fail(start, "__metadata__ is not a map of strings");
-      } else {
-        for (const auto& [key, text] : value.items()) metadata_.emplace_back(key, text);
-      }
-    }
-    const auto place = [](const Entry& e) { return std::pair(e.begin, e.end); };
-    std::stable_sort(all.begin(), all.end(),
-                     [&](const Entry& a, const Entry& b) { return place(a) < place(b); });
+  /// The data lie one behind the other up to the end of the file.
+  void put_in_order() {
+    std::stable_sort(entries.begin(), entries.end(),
+                     [](const Entry& a, const Entry& b) { return a.offsets < b.offsets; });
+    const std::uint64_t data = file_.offset();
     std::uint64_t covered = 0;
-    for (const Entry& e : all) {
-      if (e.begin != covered) {
-        fail(data_ + covered, "the data of tensor ", e.name, " should start here, not at ",
-             data_ + e.begin);
+    for (const Entry& e : entries) {
+      if (e.offsets[0] != covered) {
+        file_.fail(data + covered, "the data of tensor ", shown(e.name),
+                   " should start here, not at ", data + e.offsets[0]);
       }
-      covered = e.end;
+      covered = e.offsets[1];
     }
-    if (covered != size) {
-      fail(data_ + std::min(covered, size), "the tensors take ", covered,
-           " bytes of data, the file has ", size);
+    if (covered != file_.left()) {
+      file_.fail(data + std::min(covered, file_.left()), "the tensors take ", covered,
+                 " bytes of data, the file has ", file_.left());
     }
-    return all;
   }
 
-  Entry entry(const std::string& name, const Json& value) const {
-    const std::size_t at = header_.find('"' + name + '"');  // not found if the name has escapes
-    const std::uint64_t offset = start + (at == std::string::npos ? 0 : at);
-    const auto refuse = [&](const auto&... what) { fail(offset, "tensor ", name, ": ", what...); };
-    const auto numbers = [&](const char* key) {
-      std::vector<std::int64_t> list;
-      const Json& json = value.contains(key) ? value[key] : Json();
-      if (!json.is_array()) refuse("no list of ", key);
-      for (const Json& n : json) {
-        if (!n.is_number_unsigned() || n > std::uint64_t{INT64_MAX}) {
-          refuse(key, " ", json.dump(), ": only whole numbers from 0 up");
-        }
-        list.push_back(n);
-      }
-      return list;
-    };
-    if (!value.is_object() || value.size() != 3 || !value.contains("dtype")) {
-      refuse("needs exactly dtype, shape and data_offsets");
-    }
-    Entry e{.name = name};
-    const auto* known = std::find_if(std::begin(dtypes), std::end(dtypes),
-                                     [&](const auto& d) { return value["dtype"] == d.first; });
-    if (known == std::end(dtypes)) {
-      refuse("dtype ", value["dtype"].dump(), "; F32, F64, I64 and BOOL can be read");
-    }
-    e.dtype = known->second;
-    const std::vector<std::int64_t> offsets = numbers("data_offsets");
-    std::uint64_t bytes = 0;
-    try {
-      e.shape = numbers("shape");
-      bytes = detail::checked_bytes("shape", e.shape, e.dtype);
-    } catch (const ShapeError& error) {
-      refuse(error.what());
-    }
-    if (offsets.size() != 2 || offsets[0] > offsets[1] ||
-        static_cast<std::uint64_t>(offsets[1] - offsets[0]) != bytes) {
-      refuse("shape ", e.shape, " takes ", bytes, " bytes, data_offsets are ",
-             value["data_offsets"].dump());
-    }
-    e.begin = static_cast<std::uint64_t>(offsets[0]);
-    e.end = static_cast<std::uint64_t>(offsets[1]);
-    return e;
-  }
-
-  std::string path_;
-  std::ifstream in_;
-  std::string header_;
-  Metadata metadata_;
-  std::uint64_t data_ = 0;  // where the data begin
+  detail::Reader& file_;
+  std::uint64_t taken_ = 0;
+  int depth_ = 0;  // 1: names of tensors, 2: what is said of one, 3: a list
+  bool in_metadata_ = false;
+  std::string key_;
+  std::set<std::string> names_, keys_;
 };
 
 std::string header_of(const StateDict& tensors, const Metadata& metadata) {
@@ -258,19 +238,36 @@ std::string header_of(const StateDict& tensors, const Metadata& metadata) {
 }  // namespace
 
 StateDict load_safetensors(const std::string& path, Metadata* metadata) {
-  return Reader(path).load(metadata);
+  detail::Reader file("load_safetensors", path);
+  Header header(file);
+  std::string stored;
+  if (const std::size_t at = header.text.find(checksum_key); at != std::string::npos) {
+    stored = header.text.substr(at + checksum_key.size(), 8);
+    header.text.replace(at + checksum_key.size(), stored.size(), stored.size(), '0');
+  }
+  uLong sum = checksum(checksum(0, as_bytes(header.text.size())), header.text);
+  StateDict tensors;
+  for (const Entry& entry : header.entries) {
+    tensors.emplace_back(entry.name, file.tensor(entry.shape, entry.dtype));
+    sum = checksum(sum, bytes_of(tensors.back().second));
+  }
+  if (!stored.empty() && stored != hex(sum)) {
+    file.fail(0, "the checksum in its metadata is ", shown(stored), ", that of the file ", hex(sum),
+              ": the file is damaged, or was changed by a program that kept the old \"crc32\"");
+  }
+  if (metadata) *metadata = std::move(header.metadata);
+  return tensors;
 }
 
 void save_safetensors(const std::string& path, const StateDict& tensors, const Metadata& metadata) {
   std::string header = header_of(tensors, metadata);
   const std::uint64_t length = header.size();
-  const std::span<const char> prefix{reinterpret_cast<const char*>(&length), sizeof length};
-  uLong sum = checksum(checksum(0, prefix), header);
+  uLong sum = checksum(checksum(0, as_bytes(length)), header);
   for (const auto& [name, x] : tensors) sum = checksum(sum, bytes_of(x));
   header.replace(header.find(checksum_key) + checksum_key.size(), 8, hex(sum));
 
   detail::AtomicFile file("save_safetensors", path);
-  file.write(prefix);
+  file.write(as_bytes(length));
   file.write(header);
   for (const auto& [name, x] : tensors) file.write(bytes_of(x));
   file.commit();
