@@ -11,6 +11,7 @@
 #include "lab.hpp"
 #include "museum.hpp"
 #include "train.hpp"
+#include "weights.hpp"
 
 namespace {
 
@@ -248,6 +249,30 @@ int run(int argc, char** argv) {
       app.add_subcommand("museum", "Plant known bugs in the library, and see a test notice each");
   museum->add_flag("--list", list, "Only tell what the bugs are");
 
+  tool::InspectOptions inspected;
+  CLI::App* inspect = app.add_subcommand(
+      "inspect", "List the tensors of a safetensors or .npy file, or of a folder of .npy files");
+  inspect->add_option("FILE", inspected.path, "File or folder")->required()->type_name("");
+  inspect->add_option("--format", inspected.format, "text, or json: one object")
+      ->check(CLI::IsMember({"text", "json"}).description(""))
+      ->type_name("NAME")
+      ->capture_default_str();
+
+  tool::ConvertOptions conversion;
+  CLI::App* convert = app.add_subcommand(
+      "convert",
+      "Turn a safetensors file into a folder of .npy files, or such a folder into a file");
+  convert->add_option("IN", conversion.in, "safetensors file, folder, or one .npy file")
+      ->required()
+      ->type_name("");
+  convert->add_option("OUT", conversion.out, "What to write: a folder, or a safetensors file")
+      ->required()
+      ->type_name("");
+  convert->add_flag("--force", conversion.force, "Replace OUT if it is there");
+  convert->footer(
+      "A tensor encoder.0.weight becomes encoder.0.weight.npy; / and other characters that\n"
+      "have no place in the name of a file are written as %2F and the like.");
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -260,6 +285,8 @@ int run(int argc, char** argv) {
     fmt::print(stderr, "xgrad: {}. See xgrad --help.\n", what);
     return 2;
   }
+  if (inspect->parsed()) return tool::run_inspect(inspected);
+  if (convert->parsed()) return tool::run_convert(conversion);
   if (gradcheck->parsed()) return tool::run_gradcheck(check);
   if (draw->parsed()) return tool::run_graph(graph);
   if (lab->parsed()) return tool::run_lab(lab_command);
