@@ -225,7 +225,8 @@ TEST_F(Idx, RefusesDamagedFilesByNameAndOffset) {
   refused(two_images + "x", {"offset 22", "6 bytes", "7"});
   refused(two_labels, {"offset"});
   refused(big_endian({0x903, 2, 1, 3}) + "123456", {"offset 0", "magic number 2307", "2051"});
-  refused(big_endian({0x803, 0xffffffff, 0xffffffff, 0xffffffff}) + "123456", {"offset 4", "too many"});
+  refused(big_endian({0x803, 0xffffffff, 0xffffffff, 0xffffffff}) + "123456",
+          {"offset 4", "too many"});
   refused(big_endian({0x803, 0x80000000, 0x80000000, 4}), {"offset 4", "too many"});  // 2^64 bytes
   refused(big_endian({0x803, 1, 2, 3}) + "123456", {"(1, 2, 3)", labels, "(2,)"});
 
