@@ -59,7 +59,7 @@ bool stretches(const Shape& shape, const Shape& to) {
 }
 
 std::size_t checked_bytes(const char* op, const Shape& shape, DType dtype) {
-  constexpr std::uint64_t most = std::uint64_t{1} << 62;  // which can still be rounded up
+  constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   std::uint64_t bytes = static_cast<std::uint64_t>(itemsize(dtype));
   bool empty = false;
   for (std::int64_t s : shape) {

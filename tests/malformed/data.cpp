@@ -38,7 +38,7 @@ TEST_F(Malformed, Idx) {
                            big({0x803, 0xffffffff, 0xffffffff, 0xffffffff}) + zeros(6),
                            big({0x803, 0x80000000, 0x80000000, 4}),
                            big({0x803, 0, 0xffffffff, 0xffffffff}),
-                           big({0x803, 0, 0x003d0008, 0xff00fdff}),
+                           big({0x803, 0, 0x3d000800, 0xff00fdff}),
                            big({0x803, 2, 0xffffffff, 0xffffffff}) + zeros(6),
                            "\x1f\x8b",
                            "\x1f\x8b" + zeros(30),
