@@ -50,6 +50,13 @@ TEST(Shape, OtherOperationsCopy) {
   for (const Tensor& copy : copies) EXPECT_GT(copy.sum().item<double>(), 0) << copy.shape();
 }
 
+TEST(Shape, RepeatKnowsItsSizeBeforeItCopies) {
+  const std::int64_t many = std::int64_t{1} << 40;
+  EXPECT_EQ(counting({2, 3}).repeat({many, 0}).shape(), Shape({2 * many, 0}));
+  EXPECT_THROW(counting({2, 3}).repeat({many, many}), xg::ShapeError);
+  EXPECT_THROW(counting({2, 3}).repeat({INT64_MAX, 1}), xg::ShapeError);
+}
+
 TEST(Shape, ReshapeInfersOneSize) {
   EXPECT_EQ(counting({2, 3, 4}).reshape({3, -1, 2}).shape(), Shape({3, 4, 2}));
   EXPECT_EQ(counting({0, 3}).reshape({-1, 3}).shape(), Shape({0, 3}));

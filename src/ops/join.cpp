@@ -25,10 +25,16 @@ Tensor repeat(const Tensor& x, Shape repeats) {
   }
   Shape once = x.shape();
   while (once.dim() < repeats.dim()) once = 1 + once;
-  Shape shape = once;
-  Tensor out = x.detach().clone();
+  Shape total = once;  // known before anything is copied
   for (int d = 0; d < repeats.dim(); ++d) {
-    if (repeats[d] == 1) continue;
+    throw_if<ShapeError>(__builtin_mul_overflow(once[d], repeats[d], &total[d]), "repeat: repeats ",
+                         repeats, " of shape ", x.shape(), " have too many elements");
+  }
+  const bool none = detail::checked_bytes("repeat", total, x.dtype()) == 0;
+  Shape shape = none ? total : once;
+  Tensor out = none ? empty(total, {.dtype = x.dtype()}) : x.detach().clone();
+  for (int d = 0; d < repeats.dim(); ++d) {
+    if (repeats[d] == 1 || none) continue;
     out = expand(ops::alias(out, blocks(shape, d, 1)), blocks(shape, d, repeats[d]));
     shape[d] *= repeats[d];
   }
