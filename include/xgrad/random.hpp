@@ -30,6 +30,9 @@ class Generator {
   };
   const State& state() const { return state_; }
   void set_state(const State& state) { state_ = state; }
+  /// The same as an int64 tensor (627), for files. Throws Error for one that is no such state.
+  Tensor get_state() const;
+  void set_state(const Tensor& state);
 
  private:
   void refill();

@@ -3,6 +3,7 @@
 /// Everything: `#include "xgrad/xgrad.hpp"`, `namespace xg = xgrad;`.
 
 #include "xgrad/autograd.hpp"
+#include "xgrad/checkpoint.hpp"
 #include "xgrad/config.hpp"
 #include "xgrad/data.hpp"
 #include "xgrad/dtype.hpp"

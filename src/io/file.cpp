@@ -55,14 +55,17 @@ void AtomicFile::commit() {
   if (close(std::exchange(file_, -1)) != 0) fail();
   if (std::rename(temporary_.c_str(), target_.c_str()) != 0) fail();
   temporary_.clear();
-  const std::string parent = fs::path(target_).parent_path();
-  const int folder = open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_CLOEXEC);
-  if (folder < 0) return;  // writable but not readable: the system flushes it some time
+  if (!flush_folder(fs::path(target_).parent_path())) fail();
+}
+
+bool flush_folder(const std::string& path) {
+  const int folder = open(path.empty() ? "." : path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (folder < 0) return true;  // writable but not readable: the system flushes it some time
   const bool flushed = fsync(folder) == 0 || errno == EINVAL;  // not every file system can
   const int reason = errno;
   close(folder);
   errno = reason;
-  if (!flushed) fail();
+  return flushed;
 }
 
 }  // namespace detail

@@ -31,4 +31,7 @@ class AtomicFile {
   int file_ = -1;
 };
 
+/// What was renamed and made in a folder is then on the disk. False: see errno.
+bool flush_folder(const std::string& path);
+
 }  // namespace xgrad::detail

@@ -7,12 +7,6 @@
 
 namespace xgrad::nn {
 
-static const Tensor* find(const StateDict& dict, const std::string& name) {
-  const auto at = std::find_if(dict.begin(), dict.end(),
-                               [&](const auto& entry) { return entry.first == name; });
-  return at == dict.end() ? nullptr : &at->second;
-}
-
 /// Levenshtein's: insertions, deletions and replacements between two words.
 static std::size_t distance(const std::string& a, const std::string& b) {
   std::vector<std::size_t> row(b.size() + 1);

@@ -1,6 +1,9 @@
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numbers>
 
+#include "detail/message.hpp"
 #include "xgrad/random.hpp"
 
 /// MT19937 (Matsumoto, Nishimura 1998) and PyTorch's way from its words to numbers. No std::
@@ -64,6 +67,31 @@ double Generator::normal() {
   const double r = std::sqrt(-2 * std::log1p(-uniform<double>()));
   state_.kept_normal = r * std::sin(theta);
   return r * std::cos(theta);
+}
+
+Tensor Generator::get_state() const {
+  std::vector<std::int64_t> all(state_.words.begin(), state_.words.end());
+  all.push_back(state_.next);
+  all.push_back(state_.kept_normal ? 1 : 0);
+  all.push_back(std::bit_cast<std::int64_t>(state_.kept_normal.value_or(0)));
+  return tensor(all);
+}
+
+void Generator::set_state(const Tensor& state) {
+  State read;
+  throw_if<Error>(!state.defined() || state.dtype() != int64 || state.shape() != Shape({627}),
+                  "Generator: set_state: the state is an int64 tensor of shape (627,)");
+  const auto all = state.data<std::int64_t>();
+  const auto below = [](std::int64_t end) {
+    return [=](std::int64_t n) { return n >= 0 && n < end; };
+  };
+  throw_if<Error>(!std::all_of(all.begin(), all.begin() + 624, below(std::int64_t{1} << 32)) ||
+                      !below(625)(all[624]) || !below(2)(all[625]),
+                  "Generator: set_state: the tensor is not the state of a generator");
+  std::copy_n(all.begin(), 624, read.words.begin());
+  read.next = static_cast<std::uint32_t>(all[624]);
+  if (all[625] == 1) read.kept_normal = std::bit_cast<double>(all[626]);
+  state_ = read;
 }
 
 Generator& default_generator() {

@@ -25,6 +25,7 @@ class Optimizer {
   void zero_grad(ZeroGradOptions options = {});
   void zero_grad(bool set_to_none) { zero_grad({.set_to_none = set_to_none}); }
 
+  const char* name() const { return name_; }  ///< "AdamW"
   std::size_t group_count() const { return groups_.size(); }
   /// Learning rate of a group. Throws IndexError.
   double lr(std::size_t group = 0) const;
