@@ -32,11 +32,14 @@ class CsvParser {
                     options_.label, "\" needs header = true");
     if (options_.header && next_row()) read_names();
     while (next_row()) read_numbers();
-    if (labels_.empty()) fail(0, "no rows");
-    const auto rows = static_cast<std::int64_t>(labels_.size());
-    return {.inputs = tensor(inputs_).reshape({rows, static_cast<std::int64_t>(columns_) - 1}),
-            .labels = tensor(labels_),
-            .classes = *std::max_element(labels_.begin(), labels_.end()) + 1};
+    if (inputs_.empty()) fail(0, "no rows");
+    const auto width = static_cast<std::int64_t>(columns_) - (options_.has_labels ? 1 : 0);
+    Dataset all{.inputs = tensor(inputs_).reshape({-1, width}), .labels = {}};
+    if (options_.has_labels) {
+      all.labels = tensor(labels_);
+      all.classes = *std::max_element(labels_.begin(), labels_.end()) + 1;
+    }
+    return all;
   }
 
  private:
@@ -73,9 +76,9 @@ class CsvParser {
       } while (end != rest.npos && (columns_ == 0 || cells_.size() <= columns_));
       if (columns_ == 0) {
         columns_ = cells_.size();
-        label_ = columns_ - 1;
+        label_ = options_.has_labels ? columns_ - 1 : columns_;
       }
-      if (columns_ < 2) fail(1, "one column; labels and inputs need two");
+      if (columns_ < 2 && options_.has_labels) fail(1, "one column; labels and inputs need two");
       if (cells_.size() != columns_) {
         const char* kind = cells_.size() < columns_ ? "only " : "at least ";
         fail(std::min(cells_.size(), columns_) + 1, kind, cells_.size(),

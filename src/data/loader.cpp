@@ -71,6 +71,7 @@ void DataLoader::load_state_dict(const StateDict& state) {
 
 Batch DataLoader::Iterator::operator*() const {
   const Dataset& all = loader_->dataset_;
+  loader_->taken_ = batch_ + 1;
   const std::int64_t start = batch_ * loader_->options_.batch_size;
   const std::int64_t rows = std::min(loader_->options_.batch_size, all.size() - start);
   if (!order_.defined())

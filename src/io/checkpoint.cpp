@@ -96,8 +96,8 @@ void restore(const StateDict& all, Checkpoint& run) {
 void check_settings(const Metadata& metadata, const Checkpoint& run) {
   const auto check = [&](const std::string& key, const std::string& name, const std::string& here) {
     const std::string* there = find_text(metadata, key);
-    throw_if<Error>(!there, "it says nothing of ", name, ", which is ", here, " here");
-    throw_if<Error>(*there != here, name, " is ", *there, " in it, and ", here, " here");
+    throw_if<Error>(!there || *there != here, name, " was ", there ? *there : "not set",
+                    ", now it is ", here, ". A run goes on with the settings it began with");
   };
   for (const auto& [key, here] : run.settings) check(key, key, here);
   if (run.optimizer) check("xgrad.optimizer", "the optimizer", run.optimizer->name());

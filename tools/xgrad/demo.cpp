@@ -218,7 +218,7 @@ int run_demo(TrainOptions options) {
     ActivationSpread spread(*run.net, steps);
     run.result = train(*run.net, data, options, fmt::format("{:<9}", label(norm)), &spread);
     run.spread = spread.rows();
-    if (run.result.interrupted) {
+    if (run.result.stopped_by) {
       fmt::print("\nstopped by Ctrl-C after step {} with {}\n", run.result.steps, label(norm));
       print_results(runs);
       return 0;

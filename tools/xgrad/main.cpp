@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "demo.hpp"
+#include "eval.hpp"
 #include "gradcheck.hpp"
 #include "graph.hpp"
 #include "lab.hpp"
@@ -213,7 +214,78 @@ int run(int argc, char** argv) {
       ->add_option("--report", options.report,
                    "Write a page with curves, the health of each layer, and wrong answers")
       ->type_name("FILE");
-  train->footer("Ctrl-C ends training after the current step and still prints the results.");
+  CLI::Option* folder =
+      train
+          ->add_option("--checkpoint", options.checkpoint,
+                       "Keep the state of the run in this folder, to go on with --resume")
+          ->type_name("DIR");
+  train
+      ->add_option("--checkpoint-every", options.checkpoint_every,
+                   "Steps between checkpoints, or epoch")
+      ->transform(CLI::Validator(
+          [](std::string& text) {
+            if (text == "epoch") return text = "0", std::string();
+            return whole(1, std::numeric_limits<std::int64_t>::max())(text);
+          },
+          ""))
+      ->type_name("N|epoch")
+      ->default_str("epoch")
+      ->needs(folder);
+  train
+      ->add_flag("--resume", options.resume,
+                 "Go on from the last checkpoint of the folder; without one, start")
+      ->needs(folder);
+  train->footer(
+      "Ctrl-C ends training after the current step, still prints the results and, with "
+      "--checkpoint,\n"
+      "saves where it was. A resumed run ends as one that was never stopped, to the last bit.\n\n"
+      "  xgrad train --norm batch --epochs 50 --save net.safetensors\n"
+      "  xgrad train --data fashion-mnist --checkpoint run          # stopped somehow\n"
+      "  xgrad train --data fashion-mnist --checkpoint run --resume # goes on");
+
+  tool::EvalOptions eval;
+  const auto add_eval_options = [&eval](CLI::App& command,
+                                        const std::vector<std::string>& formats) {
+    command
+        .add_option("MODEL", eval.model,
+                    "A file of xgrad train --save, or a checkpoint or its folder")
+        ->required();
+    command
+        .add_option("--data", eval.data,
+                    "digits, fashion-mnist, a folder of IDX files, or a CSV file [what it was "
+                    "trained on]")
+        ->type_name("NAME|PATH");
+    command
+        .add_option("--part", eval.part,
+                    "train, test or all [test; all of a CSV file it was not trained on]")
+        ->check(CLI::IsMember({"train", "test", "all"}).description(""))
+        ->type_name("NAME");
+    command
+        .add_option("--activation", eval.activation,
+                    fmt::format("For a file that does not name it: {}",
+                                fmt::join(tool::Mlp::activations(), ", ")))
+        ->check(CLI::IsMember(tool::Mlp::activations()).description(""))
+        ->type_name("NAME");
+    command.add_option("--format", eval.format, fmt::format("{}", fmt::join(formats, ", ")))
+        ->check(CLI::IsMember(formats).description(""))
+        ->type_name("NAME")
+        ->capture_default_str();
+  };
+  CLI::App* evaluate = app.add_subcommand(
+      "eval", "Loss, accuracy and confusion of a saved net, on data of your choice");
+  add_eval_options(*evaluate, {"text", "json"});
+  evaluate->footer(
+      "BatchNorm uses its running statistics.\n\n"
+      "  xgrad eval net.safetensors\n"
+      "  xgrad eval run --data more.csv --format json");
+  CLI::App* predict = app.add_subcommand("predict", "Class and probabilities of each row of data");
+  add_eval_options(*predict, {"text", "csv", "json"});
+  predict->add_option("--rows", eval.rows, "Only these rows, counted from 0: 0,5-9")
+      ->type_name("N,N-N");
+  predict->footer(
+      "A CSV file may have the column of labels or not. csv and json give all probabilities.\n\n"
+      "  xgrad predict net.safetensors --rows 0-9\n"
+      "  xgrad predict run --data new.csv --format csv > predicted.csv");
 
   CLI::App* demo =
       app.add_subcommand("demo", "Show what LayerNorm and BatchNorm do, on three small nets");
@@ -287,6 +359,8 @@ int run(int argc, char** argv) {
   }
   if (inspect->parsed()) return tool::run_inspect(inspected);
   if (convert->parsed()) return tool::run_convert(conversion);
+  if (evaluate->parsed()) return tool::run_eval(eval);
+  if (predict->parsed()) return tool::run_predict(eval);
   if (gradcheck->parsed()) return tool::run_gradcheck(check);
   if (draw->parsed()) return tool::run_graph(graph);
   if (lab->parsed()) return tool::run_lab(lab_command);

@@ -25,10 +25,12 @@ int terminal_width() {
 
 }  // namespace
 
-Progress::Progress(std::string title, std::int64_t epochs, std::int64_t steps_per_epoch)
+Progress::Progress(std::string title, std::int64_t epochs, std::int64_t steps_per_epoch,
+                   std::int64_t first_step)
     : title_(std::move(title)),
       epochs_(epochs),
       steps_(std::max<std::int64_t>(1, epochs * steps_per_epoch)),
+      first_step_(first_step),
       terminal_(isatty(STDOUT_FILENO) == 1) {}
 
 Progress::~Progress() { erase(); }
@@ -39,15 +41,16 @@ void Progress::erase() {
   drawn_ = false;
 }
 
-void Progress::step(std::int64_t steps_done, std::int64_t samples_done, double loss,
+void Progress::step(std::int64_t steps_done, std::int64_t batch_size, double loss,
                     double accuracy) {
   const double now = clock_.seconds();
   if (!terminal_ || (now < next_draw_ && steps_done < steps_)) return;
   next_draw_ = now + 0.1;
   const double share = static_cast<double>(steps_done) / static_cast<double>(steps_);
+  const double rate = static_cast<double>(steps_done - first_step_) / now;  // steps a second
   show(share, fmt::format(" {:3.0f} %  loss {:.4f}  accuracy {:5.2f} %  {:.0f} samples/s  {} left",
-                          100 * share, loss, 100 * accuracy,
-                          static_cast<double>(samples_done) / now, duration(now / share - now)));
+                          100 * share, loss, 100 * accuracy, rate * static_cast<double>(batch_size),
+                          duration(static_cast<double>(steps_ - steps_done) / rate)));
 }
 
 void Progress::show(double share, const std::string& text) {
@@ -75,14 +78,23 @@ void Progress::epoch(std::int64_t epoch, double loss, double accuracy, double te
 
 namespace {
 volatile std::sig_atomic_t interrupted = 0;
-void on_interrupt(int) {
-  interrupted = 1;
-  std::signal(SIGINT, SIG_DFL);
+void on_interrupt(int number) {
+  interrupted = number;
+  std::signal(number, SIG_DFL);
 }
 }  // namespace
 
-InterruptGuard::InterruptGuard() : before_(std::signal(SIGINT, on_interrupt)) { interrupted = 0; }
-InterruptGuard::~InterruptGuard() { std::signal(SIGINT, before_); }
-bool InterruptGuard::requested() { return interrupted != 0; }
+InterruptGuard::InterruptGuard()
+    : before_int_(std::signal(SIGINT, on_interrupt)),
+      before_term_(std::signal(SIGTERM, on_interrupt)) {
+  interrupted = 0;
+}
+InterruptGuard::~InterruptGuard() {
+  std::signal(SIGINT, before_int_);
+  std::signal(SIGTERM, before_term_);
+}
+const char* InterruptGuard::requested() {
+  return interrupted == 0 ? nullptr : interrupted == SIGINT ? "Ctrl-C" : "SIGTERM";
+}
 
 }  // namespace tool

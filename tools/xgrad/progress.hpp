@@ -21,7 +21,9 @@ class Clock {
 /// second, elsewhere some ten plain lines.
 class Progress {
  public:
-  Progress(std::string title, std::int64_t epochs, std::int64_t steps_per_epoch);
+  /// `first_step`: those that an earlier run has made.
+  Progress(std::string title, std::int64_t epochs, std::int64_t steps_per_epoch,
+           std::int64_t first_step = 0);
   /// For something else than training: only `show` is called.
   explicit Progress(std::string title) : Progress(std::move(title), 1, 1) {}
   ~Progress();
@@ -29,7 +31,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   /// After each step; loss and accuracy are averages over the epoch so far.
-  void step(std::int64_t steps_done, std::int64_t samples_done, double loss, double accuracy);
+  void step(std::int64_t steps_done, std::int64_t batch_size, double loss, double accuracy);
   void epoch(std::int64_t epoch, double loss, double accuracy, double test_accuracy);
   /// Draws the line now, on a terminal.
   void show(double share, const std::string& text);
@@ -40,23 +42,25 @@ class Progress {
   std::string title_;
   std::int64_t epochs_;
   std::int64_t steps_;
+  std::int64_t first_step_;
   bool terminal_;
   bool drawn_ = false;
   Clock clock_;
   double next_draw_ = 0;
 };
 
-/// Lets Ctrl-C end training after the current step; a second one ends the program.
+/// Lets Ctrl-C and SIGTERM end training after the current step; a second one ends the program.
 class InterruptGuard {
  public:
   InterruptGuard();
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
-  static bool requested();
+  static const char* requested();  ///< by what: "Ctrl-C", "SIGTERM"; null: not at all
 
  private:
-  void (*before_)(int);
+  void (*before_int_)(int);
+  void (*before_term_)(int);
 };
 
 }  // namespace tool

@@ -3,13 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <numbers>
 
 #include "progress.hpp"
 #include "report.hpp"
+#include "run_folder.hpp"
 
 namespace tool {
 
@@ -33,9 +35,19 @@ std::unique_ptr<optim::Optimizer> make_optimizer(Mlp& net, const TrainOptions& o
 /// One JSON object a line; without a path it does nothing.
 class Log {
  public:
-  explicit Log(const std::string& path) : path_(path) {
+  /// Goes on after the lines of the first epochs, if there are any.
+  Log(const std::string& path, std::int64_t epochs) : path_(path) {
     if (path.empty()) return;
+    std::string kept;
+    if (epochs > 0) {
+      std::ifstream before(path);
+      for (std::string line; std::getline(before, line);) {
+        const auto json = nlohmann::json::parse(line, nullptr, false);
+        if (json.is_object() && json.value("epoch", epochs + 1) <= epochs) kept += line + "\n";
+      }
+    }
     file_.open(path, std::ios::trunc);
+    file_ << kept << std::flush;
     check();
   }
   void write(const nlohmann::ordered_json& line) {
@@ -56,22 +68,29 @@ class Log {
 class Window {
  public:
   bool reached(double right, double samples) {
-    batches_.emplace_back(right, samples);
-    right_ += right;
-    samples_ += samples;
-    if (batches_.size() > 10) {
-      right_ -= batches_.front().first;
-      samples_ -= batches_.front().second;
-      batches_.pop_front();
-    }
-    return batches_.size() == 10 && right_ >= 0.9 * samples_;
+    batches_.push_back(right);
+    batches_.push_back(samples);
+    if (batches_.size() > 20) batches_.erase(batches_.begin(), batches_.begin() + 2);
+    double sums[2] = {0, 0};
+    for (std::size_t i = 0; i < batches_.size(); ++i) sums[i % 2] += batches_[i];
+    return batches_.size() == 20 && sums[0] >= 0.9 * sums[1];
   }
+  std::vector<double>& batches() { return batches_; }
 
  private:
-  std::deque<std::pair<double, double>> batches_;
-  double right_ = 0;
-  double samples_ = 0;
+  std::vector<double> batches_;  // right, samples, right, samples ...
 };
+
+/// Sums over the epoch that is going on, and the rate of its last step.
+struct EpochSums {
+  double loss = 0, right = 0, samples = 0, lr = 0;
+};
+
+const xgrad::Tensor& run_value(const xgrad::Checkpoint& run, const char* name) {
+  const xgrad::Tensor* value = find(run.values, name);
+  if (!value) throw xgrad::Error(fmt::format("the checkpoint has no value \"{}\"", name));
+  return *value;
+}
 
 }  // namespace
 
@@ -115,9 +134,20 @@ Evaluation evaluate(Mlp& net, const data::Dataset& set) {
   return {sum.loss / rows, sum.accuracy / rows};
 }
 
+xgrad::Metadata settings(const TrainOptions& o) {
+  return {{"data", o.data},
+          {"norm", o.net.norm},
+          {"hidden", fmt::format("{}", fmt::join(o.net.hidden, ","))},
+          {"activation", o.net.activation},
+          {"batch-size", std::to_string(o.batch_size)},
+          {"lr", fmt::format("{}", o.lr)},
+          {"schedule", o.schedule},
+          {"optimizer", o.optimizer},
+          {"seed", std::to_string(o.seed)}};
+}
+
 TrainResult train(Mlp& net, const data::Split& splits, const TrainOptions& options,
                   const std::string& title, StepObserver* observer) {
-  Log log(options.log);
   const std::unique_ptr<optim::Optimizer> optimizer = make_optimizer(net, options);
   // BatchNorm cannot train on a last batch of one.
   const bool drop_last =
@@ -127,20 +157,57 @@ TrainResult train(Mlp& net, const data::Split& splits, const TrainOptions& optio
                                          .seed = static_cast<std::uint64_t>(options.seed),
                                          .drop_last = drop_last});
   const auto steps_per_epoch = static_cast<std::int64_t>(loader.size());
-  optim::CosineAnnealingLR schedule(
-      *optimizer, {.T_max = std::max<std::int64_t>(1, options.epochs * steps_per_epoch)});
+  const std::int64_t all_steps = std::max<std::int64_t>(1, options.epochs * steps_per_epoch);
+  optim::CosineAnnealingLR schedule(*optimizer, {.T_max = all_steps});
 
   TrainResult result;
-  const InterruptGuard interrupt;
-  const Clock clock;
-  Progress progress(title, options.epochs, steps_per_epoch);
+  EpochSums sums;
   Window window;
+  double epochs = static_cast<double>(options.epochs), steps_to_90 = 0, seconds_before = 0;
+  const Clock clock;
+  const std::pair<const char*, double*> totals[] = {
+      {"epoch.loss", &sums.loss},         {"epoch.right", &sums.right},
+      {"epoch.samples", &sums.samples},   {"epoch.lr", &sums.lr},
+      {"train_loss", &result.train_loss}, {"train_accuracy", &result.train_accuracy},
+      {"steps_to_90", &steps_to_90},      {"epochs", &epochs},
+      {"seconds", &result.seconds}};
+  const auto values = [&] {
+    result.seconds = seconds_before + clock.seconds();
+    xgrad::StateDict all{{"window", xgrad::tensor(window.batches(), {.dtype = xgrad::float64})}};
+    for (const auto& [name, value] : totals) {
+      all.emplace_back(name, xgrad::tensor(*value, {.dtype = xgrad::float64}));
+    }
+    return all;
+  };
+  RunFolder folder(
+      options, splits.train,
+      {.model = &net, .optimizer = optimizer.get(), .scheduler = &schedule, .loader = &loader});
+  if (folder.resume()) {
+    const xgrad::Checkpoint& run = folder.run();
+    for (const auto& [name, value] : totals) *value = run_value(run, name).item<double>();
+    window.batches() = run_value(run, "window").to_vector<double>();
+    result.steps = run.step;
+    seconds_before = result.seconds;
+    fmt::print("resuming at step {} of {}, epoch {} of {}\n", run.step, all_steps,
+               std::min(loader.epoch() + 1, options.epochs), options.epochs);
+    if (epochs != static_cast<double>(options.epochs) && options.schedule == "cosine") {
+      const double share = static_cast<double>(run.step) / static_cast<double>(all_steps);
+      optimizer->set_lr(options.lr * (1 + std::cos(std::numbers::pi * std::min(1.0, share))) / 2);
+      fmt::print("the rate is that of {} epochs from here on, not of {}\n", options.epochs, epochs);
+    }
+    epochs = static_cast<double>(options.epochs);
+    fmt::print("\n");
+  } else {
+    folder.save(0, values());  // whether it can be written is known before the training
+  }
+  if (loader.epoch() >= options.epochs) result.test_accuracy = evaluate(net, splits.test).accuracy;
+  Log log(options.log, loader.epoch());
+
+  const InterruptGuard interrupt;
+  Progress progress(title, options.epochs, steps_per_epoch, result.steps);
   net.train();
-  for (std::int64_t epoch = 1; epoch <= options.epochs && !result.interrupted; ++epoch) {
-    double loss_sum = 0;
-    double right = 0;
-    double samples = 0;
-    double lr = 0;
+  while (loader.epoch() < options.epochs && !result.stopped_by) {
+    const std::int64_t epoch = loader.epoch() + 1;
     for (const data::Batch& batch : loader) {
       const xgrad::Tensor logits = net(batch.inputs);
       const xgrad::Tensor loss = xgrad::cross_entropy(logits, batch.labels);
@@ -151,48 +218,59 @@ TrainResult train(Mlp& net, const data::Split& splits, const TrainOptions& optio
       } else {
         optimizer->step();
       }
-      lr = optimizer->lr();
+      sums.lr = optimizer->lr();
       if (options.schedule == "cosine") schedule.step();
 
       const auto n = static_cast<double>(batch.labels.numel());
       const double batch_right = xgrad::accuracy(logits, batch.labels) * n;
-      loss_sum += loss.item<double>() * n;
-      right += batch_right;
-      samples += n;
+      sums.loss += loss.item<double>() * n;
+      sums.right += batch_right;
+      sums.samples += n;
       ++result.steps;
-      if (result.steps_to_90 == 0 && window.reached(batch_right, n)) {
-        result.steps_to_90 = result.steps;
+      if (steps_to_90 == 0 && window.reached(batch_right, n)) {
+        steps_to_90 = static_cast<double>(result.steps);
       }
       if (observer) observer->after_step(result.steps);
-      progress.step(result.steps, result.steps * options.batch_size, loss_sum / samples,
-                    right / samples);
-      result.interrupted = InterruptGuard::requested();
-      if (result.interrupted) break;
+      progress.step(result.steps, options.batch_size, sums.loss / sums.samples,
+                    sums.right / sums.samples);
+      result.stopped_by = InterruptGuard::requested();
+      if (result.stopped_by) folder.save(result.steps, values());
+      if (result.stopped_by) break;
+      folder.save_if_due(result.steps, false, values);
     }
-    result.train_loss = loss_sum / samples;
-    result.train_accuracy = right / samples;
+    result.train_loss = sums.loss / sums.samples;
+    result.train_accuracy = sums.right / sums.samples;
     const Evaluation test = evaluate(net, splits.test);
     result.test_accuracy = test.accuracy;
     progress.epoch(epoch, result.train_loss, result.train_accuracy, result.test_accuracy);
     log.write({{"epoch", epoch},
                {"step", result.steps},
-               {"lr", lr},
+               {"lr", sums.lr},
                {"train_loss", result.train_loss},
                {"train_accuracy", result.train_accuracy},
                {"test_loss", test.loss},
                {"test_accuracy", result.test_accuracy},
-               {"seconds", clock.seconds()}});
+               {"seconds", seconds_before + clock.seconds()}});
     if (observer) {
       observer->after_epoch({epoch, result.steps, result.train_loss, result.train_accuracy,
-                             test.loss, test.accuracy, clock.seconds()});
+                             test.loss, test.accuracy, seconds_before + clock.seconds()});
     }
+    if (result.stopped_by) break;
+    sums = {};
+    const bool last = loader.epoch() >= options.epochs;
+    if (last)
+      folder.save(result.steps, values());
+    else
+      folder.save_if_due(result.steps, true, values);
   }
-  result.seconds = clock.seconds();
+  result.steps_to_90 = static_cast<std::int64_t>(steps_to_90);
+  result.seconds = seconds_before + clock.seconds();
   return result;
 }
 
 int run_train(const TrainOptions& options) {
   xgrad::set_num_threads(options.threads);
+  const std::int64_t steps_done = RunFolder::steps_done(options);
   const data::Split splits = load_data(options.data);
   check_writable("save", options.save);
   check_writable("report", options.report);
@@ -203,7 +281,7 @@ int run_train(const TrainOptions& options) {
              options.net.norm, options.net.activation, options.optimizer, options.lr, options.seed);
   std::fflush(stdout);
 
-  Report report(net, splits, options);
+  Report report(net, splits, options, steps_done);
   TrainResult result;
   try {
     result = train(net, splits, options, "training", &report);
@@ -212,7 +290,11 @@ int run_train(const TrainOptions& options) {
     if (!options.report.empty()) fmt::print("report          {}\n", options.report);
     throw;
   }
-  if (result.interrupted) fmt::print("\nstopped by Ctrl-C after step {}\n", result.steps);
+  if (result.stopped_by)
+    fmt::print("\nstopped by {} after step {}\n", result.stopped_by, result.steps);
+  if (result.stopped_by && !options.checkpoint.empty()) {
+    fmt::print("to go on:       {}{}\n", options.command, options.resume ? "" : " --resume");
+  }
   fmt::print(
       "\n"
       "train loss      {:9.4f}\n"
@@ -222,11 +304,12 @@ int run_train(const TrainOptions& options) {
       result.train_loss, 100 * result.train_accuracy, 100 * result.test_accuracy, result.seconds,
       result.steps, static_cast<double>(result.steps * options.batch_size) / result.seconds);
   if (!options.save.empty()) {
-    xgrad::save_safetensors(options.save, net.state_dict());
+    xgrad::save_safetensors(options.save, net.state_dict(), settings(options));
     fmt::print("saved to        {}\n", options.save);
   }
   if (!options.report.empty()) {
-    report.write(result.interrupted ? fmt::format("Ctrl-C after step {}", result.steps) : "");
+    report.write(
+        result.stopped_by ? fmt::format("{} after step {}", result.stopped_by, result.steps) : "");
     fmt::print("report          {}\n", options.report);
   }
   return 0;

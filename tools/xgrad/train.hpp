@@ -18,8 +18,11 @@ struct TrainOptions {
   std::string optimizer = "adam";   // sgd, adam, adamw
   std::int64_t seed = 0;
   int threads = 1;
-  std::string save;                                           // safetensors file
-  std::string log;                                            // file of JSON lines
+  std::string save;                   // safetensors file
+  std::string log;                    // file of JSON lines
+  std::string checkpoint;             // folder
+  std::int64_t checkpoint_every = 0;  // steps; 0: an epoch
+  bool resume = false;
   std::string report;                                         // HTML page
   std::string command;                                        // to repeat the run
   std::vector<std::pair<std::string, std::string>> settings;  // all of them, as text
@@ -44,7 +47,7 @@ struct TrainResult {
   std::int64_t steps = 0;
   /// Steps until 90 % of the samples of the last 10 batches were right; 0: never.
   std::int64_t steps_to_90 = 0;
-  bool interrupted = false;
+  const char* stopped_by = nullptr;  // a signal
 };
 
 struct EpochResult {
@@ -75,6 +78,9 @@ struct Evaluation {
 };
 /// Mean loss and share of right answers in eval mode; the mode is put back.
 Evaluation evaluate(Mlp& net, const xgrad::data::Dataset& data);
+
+/// What a saved net depends on, by the names of the options: the metadata of its file.
+xgrad::Metadata settings(const TrainOptions& options);
 
 /// `xgrad train`: data, net, training, the table of results. Returns the exit status.
 int run_train(const TrainOptions& options);

@@ -8,6 +8,7 @@ struct CsvOptions {
   bool header = false;     ///< the first line holds names
   std::string label = {};  ///< name of the column with the labels (needs a header); else the last
   char separator = ',';
+  bool has_labels = true;  ///< else all columns are inputs, and `labels` stays undefined
 };
 
 /// A table of numbers, plain or gzip: one column has the labels (whole numbers from 0 up; there are
