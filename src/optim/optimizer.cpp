@@ -112,7 +112,7 @@ void Optimizer::each_entry(std::vector<Group>& groups, F f) const {
     const auto number = [&](const char* key, std::optional<double> old, bool needed) {
       Tensor value = old ? tensor(*old, {.dtype = float64}) : Tensor();
       f(prefix + key, value, tensor(0.0, {.dtype = float64}), needed);
-      return value.defined() ? value.item<double>() : old;
+      return value.defined() ? std::optional(value.item<double>()) : std::nullopt;
     };
     groups[g].lr = *number("lr", groups[g].lr, true);
     groups[g].initial_lr = number("initial_lr", groups[g].initial_lr, false);

@@ -39,15 +39,13 @@ class Log {
   Log(const std::string& path, std::int64_t epochs) : path_(path) {
     if (path.empty()) return;
     std::string kept;
-    if (epochs > 0) {
-      std::ifstream before(path);
-      for (std::string line; std::getline(before, line);) {
-        const auto json = nlohmann::json::parse(line, nullptr, false);
-        if (json.is_object() && json.value("epoch", epochs + 1) <= epochs) kept += line + "\n";
-      }
+    std::ifstream before(path);
+    for (std::string line; epochs > 0 && std::getline(before, line);) {
+      const auto json = nlohmann::json::parse(line, nullptr, false);
+      if (json.is_object() && json.value("epoch", epochs + 1) <= epochs) kept += line + "\n";
     }
-    file_.open(path, std::ios::trunc);
-    file_ << kept << std::flush;
+    if (epochs > 0) xgrad::write_file(path, kept);  // whole, whatever happens
+    file_.open(path, epochs > 0 ? std::ios::app : std::ios::trunc);
     check();
   }
   void write(const nlohmann::ordered_json& line) {
