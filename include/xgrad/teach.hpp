@@ -3,6 +3,7 @@
 /// Views for teaching: data about real runs of the library. Link xgrad::teach.
 
 #include "xgrad/teach/detach.hpp"
+#include "xgrad/teach/explain.hpp"
 #include "xgrad/teach/graph.hpp"
 #include "xgrad/teach/influence.hpp"
 #include "xgrad/teach/lab.hpp"

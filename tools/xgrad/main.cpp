@@ -7,6 +7,7 @@
 
 #include "demo.hpp"
 #include "eval.hpp"
+#include "explain.hpp"
 #include "gradcheck.hpp"
 #include "graph.hpp"
 #include "lab.hpp"
@@ -311,6 +312,8 @@ int run(int argc, char** argv) {
   tool::GraphOptions graph;
   CLI::App* draw = app.add_subcommand("graph", "Draw the graph that backward goes through");
   add_graph_options(*draw, graph);
+  int explained = 0;
+  CLI::App* explain = tool::add_explain(app, explained);
 
   tool::LabCommand lab_command;
   CLI::App* lab = app.add_subcommand("lab", "Experiments on what normalization does, measured");
@@ -361,6 +364,7 @@ int run(int argc, char** argv) {
   if (convert->parsed()) return tool::run_convert(conversion);
   if (evaluate->parsed()) return tool::run_eval(eval);
   if (predict->parsed()) return tool::run_predict(eval);
+  if (explain->parsed()) return explained;
   if (gradcheck->parsed()) return tool::run_gradcheck(check);
   if (draw->parsed()) return tool::run_graph(graph);
   if (lab->parsed()) return tool::run_lab(lab_command);

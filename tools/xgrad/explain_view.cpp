@@ -1,0 +1,503 @@
+#include "explain_view.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <xgrad/ops.hpp>
+
+namespace tool {
+
+namespace {
+
+namespace xg = xgrad;
+using nlohmann::ordered_json;
+using xg::Shape;
+using xg::Tensor;
+using xg::teach::Comparison;
+using xg::teach::Explanation;
+using xg::teach::Norm;
+
+// ---- numbers: the one place where they become text ----------------------------------------------
+
+/// The elements; a float32 as the shortest decimal number that names it.
+std::vector<double> elements(const Tensor& x) {
+  std::vector<double> values = x.to_vector<double>();
+  for (double& v : values) {
+    if (x.dtype() == xg::float32) v = std::stod(fmt::format("{}", static_cast<float>(v)));
+    if (v == 0) v = 0;  // not -0
+  }
+  return values;
+}
+
+std::string number(double v, const ExplainView& view) {
+  return view.digits == 17 ? fmt::format("{}", v) : fmt::format("{:.{}g}", v, view.digits);
+}
+
+std::string yes(bool b) { return b ? "yes" : "no"; }
+std::string small(double v) { return v == 0 ? "0" : fmt::format("{:.2g}", v); }
+
+// ---- words --------------------------------------------------------------------------------------
+
+struct Words {
+  const char *forward, *forward_tex, *backward, *backward_tex;
+};
+
+const char* title_of(const Norm& n) {
+  switch (n.kind) {
+    case Norm::layer: return "LayerNorm";
+    case Norm::rms: return "RMSNorm";
+    case Norm::group: return "GroupNorm";
+    case Norm::batch: break;
+  }
+  return n.training ? "BatchNorm in training" : "BatchNorm in eval";
+}
+
+/// Who shares a mean and a variance.
+std::string sharing(const Explanation& e) {
+  switch (e.norm.kind) {
+    case Norm::batch: return "of a channel, over the batch";
+    case Norm::group: return "of a group of channels in a sample";
+    case Norm::layer:
+    case Norm::rms: break;
+  }
+  return e.norm.normalized_shape.dim() == 1
+             ? "of a row"
+             : fmt::format("of the last {} dimensions", e.norm.normalized_shape.dim());
+}
+
+/// How a step is computed, and its gradient from those that come before it on the way back.
+Words words_of(const std::string& step, const Norm& n) {
+  static const std::map<std::string, Words> all = {
+      {"x",
+       {"", "", "dx = dcentred + dmean / n",
+        R"(\frac{\partial L}{\partial x_i} = \frac{\partial L}{\partial c_i} + \frac{1}{n}\frac{\partial L}{\partial \mu})"}},
+      {"mean",
+       {"mean = sum(x) / n", R"(\mu = \frac{1}{n}\sum_i x_i)", "dmean = -sum(dcentred)",
+        R"(\frac{\partial L}{\partial \mu} = -\sum_i \frac{\partial L}{\partial c_i})"}},
+      {"centred",
+       {"centred = x - mean", R"(c_i = x_i - \mu)",
+        "dcentred = dx_hat * rstd + dvariance * 2 * centred / n",
+        R"(\frac{\partial L}{\partial c_i} = r\,\frac{\partial L}{\partial \hat x_i} + \frac{2 c_i}{n}\frac{\partial L}{\partial \sigma^2})"}},
+      {"variance",
+       {"variance = sum(centred^2) / n", R"(\sigma^2 = \frac{1}{n}\sum_i c_i^2)",
+        "dvariance = dstd / (2 * std)",
+        R"(\frac{\partial L}{\partial \sigma^2} = \frac{1}{2s}\frac{\partial L}{\partial s})"}},
+      {"std",
+       {"std = sqrt(variance + eps)", R"(s = \sqrt{\sigma^2 + \varepsilon})",
+        "dstd = -drstd * rstd^2",
+        R"(\frac{\partial L}{\partial s} = -r^2\,\frac{\partial L}{\partial r})"}},
+      {"rstd",
+       {"rstd = 1 / std", R"(r = \frac{1}{s})", "drstd = sum(dx_hat * centred)",
+        R"(\frac{\partial L}{\partial r} = \sum_i c_i\,\frac{\partial L}{\partial \hat x_i})"}},
+      {"mean_square",
+       {"mean_square = sum(x^2) / n", R"(m = \frac{1}{n}\sum_i x_i^2)",
+        "dmean_square = drms / (2 * rms)",
+        R"(\frac{\partial L}{\partial m} = \frac{1}{2s}\frac{\partial L}{\partial s})"}},
+      {"rms",
+       {"rms = sqrt(mean_square + eps)", R"(s = \sqrt{m + \varepsilon})", "drms = -drrms * rrms^2",
+        R"(\frac{\partial L}{\partial s} = -r^2\,\frac{\partial L}{\partial r})"}},
+      {"rrms",
+       {"rrms = 1 / rms", R"(r = \frac{1}{s})", "drrms = sum(dx_hat * x)",
+        R"(\frac{\partial L}{\partial r} = \sum_i x_i\,\frac{\partial L}{\partial \hat x_i})"}},
+      {"x_hat",
+       {"x_hat = centred * rstd", R"(\hat x_i = c_i\, r)", "dx_hat = dy * weight",
+        R"(\frac{\partial L}{\partial \hat x_i} = w_i\,\frac{\partial L}{\partial y_i})"}},
+      {"weight",
+       {"", "", "dweight = sum(dy * x_hat), over all that one weight scales",
+        R"(\frac{\partial L}{\partial w} = \sum \hat x\,\frac{\partial L}{\partial y})"}},
+      {"bias",
+       {"", "", "dbias = sum(dy), over all that one bias moves",
+        R"(\frac{\partial L}{\partial b} = \sum \frac{\partial L}{\partial y})"}},
+      {"y",
+       {"y = x_hat * weight + bias", R"(y_i = w_i\,\hat x_i + b_i)",
+        "dy = upstream: where the gradient comes from",
+        R"(\frac{\partial L}{\partial y_i} = g_i)"}}};
+  Words w = all.at(step);
+  if (!n.centred()) {
+    if (step == "x") {
+      w.backward = "dx = dx_hat * rrms + dmean_square * 2 * x / n";
+      w.backward_tex =
+          R"(\frac{\partial L}{\partial x_i} = r\,\frac{\partial L}{\partial \hat x_i} + \frac{2 x_i}{n}\frac{\partial L}{\partial m})";
+    } else if (step == "x_hat") {
+      w.forward = "x_hat = x * rrms";
+      w.forward_tex = R"(\hat x_i = x_i\, r)";
+    } else if (step == "y") {
+      w.forward = "y = x_hat * weight";
+      w.forward_tex = R"(y_i = w_i\,\hat x_i)";
+    }
+  }
+  if (!n.own_statistics()) {
+    if (step == "mean") {
+      w.forward = "mean = running_mean, a constant";
+      w.forward_tex = R"(\mu = \mu_{\text{running}})";
+    } else if (step == "variance") {
+      w.forward = "variance = running_var, a constant";
+      w.forward_tex = R"(\sigma^2 = \sigma^2_{\text{running}})";
+    } else if (step == "centred") {
+      w.backward = "dcentred = dx_hat * rstd";
+      w.backward_tex =
+          R"(\frac{\partial L}{\partial c_i} = r\,\frac{\partial L}{\partial \hat x_i})";
+    } else if (step == "x") {
+      w.backward = "dx = dcentred";
+      w.backward_tex = R"(\frac{\partial L}{\partial x_i} = \frac{\partial L}{\partial c_i})";
+    }
+  }
+  return w;
+}
+
+// ---- tables -------------------------------------------------------------------------------------
+
+/// "[1, 0]" of the flat position in the first dimensions.
+std::string position(std::int64_t flat, const Shape& shape) {
+  std::string text;
+  for (int d = shape.dim(); d-- > 0; flat /= shape[d]) {
+    text = std::to_string(flat % shape[d]) + (text.empty() ? "" : ", ") + text;
+  }
+  return "[" + text + "]";
+}
+
+/// As a matrix: the last dimension across, all others down; the first rows and columns of it.
+Table matrix(const Tensor& x, const ExplainView& view) {
+  const std::vector<double> values = elements(x);
+  const Shape& shape = x.shape();
+  const std::int64_t columns = shape.dim() == 0 ? 1 : shape.back();
+  const std::int64_t rows = x.numel() / columns;
+  const Shape outer = shape.slice(0, std::max(shape.dim() - 1, 0));
+  Table table{{""}, {}};
+  const std::int64_t shown = std::min<std::int64_t>(columns, view.show);
+  for (std::int64_t c = 0; c < shown; ++c) table.header.push_back(fmt::format("[{}]", c));
+  if (shown < columns) table.header.push_back("...");
+  for (std::int64_t r = 0; r < std::min<std::int64_t>(rows, view.show); ++r) {
+    auto& row = table.rows.emplace_back(1, outer.dim() == 0 ? "" : position(r, outer));
+    for (std::int64_t c = 0; c < shown; ++c) {
+      row.push_back(number(values[static_cast<std::size_t>(r * columns + c)], view));
+    }
+    if (shown < columns) row.push_back("...");
+  }
+  return table;
+}
+
+/// For what a table has no room for: how much is shown, and what all elements are like.
+std::string summary(const Tensor& x, const ExplainView& view) {
+  const std::int64_t columns = x.dim() == 0 ? 1 : x.shape().back(), rows = x.numel() / columns;
+  if (columns <= view.show && rows <= view.show) return "";
+  const std::vector<double> values = elements(x);
+  double sum = 0, low = values[0], high = values[0];
+  for (double v : values) sum += v, low = std::min(low, v), high = std::max(high, v);
+  return fmt::format(
+      "{} of {} rows and {} of {} columns; all {} elements: least {}, mean {}, "
+      "greatest {}",
+      std::min<std::int64_t>(rows, view.show), rows, std::min<std::int64_t>(columns, view.show),
+      columns, values.size(), number(low, view),
+      number(sum / static_cast<double>(values.size()), view), number(high, view));
+}
+
+double length(const Tensor& x) { return xg::norm(x.to(xg::float64)).item<double>(); }
+
+// ---- the account --------------------------------------------------------------------------------
+
+/// Where it is written: the terminal, or a page.
+class Sheet {
+ public:
+  virtual ~Sheet() = default;
+  virtual void section(const std::string& heading) = 0;
+  virtual void text(const std::string& words) = 0;
+  virtual void formula(const char* plain, const char* tex) = 0;
+  virtual void table(const std::string& caption, const Table& table) = 0;
+};
+
+void show_tensor(Sheet& sheet, const std::string& name, const Tensor& x, const ExplainView& view) {
+  sheet.table(fmt::format("{} {}", name, x.shape().str()), matrix(x, view));
+  const std::string more = summary(x, view);
+  if (!more.empty()) sheet.text(more);
+}
+
+std::string verdict(const Comparison& c) {
+  if (c.exact) return "Autograd: the same, to the last bit.";
+  return fmt::format("Autograd: {}, largest difference {}.",
+                     c.approximate ? "the same up to rounding" : "DIFFERENT", small(c.largest));
+}
+
+void forward(const Explanation& e, Sheet& sheet, const ExplainView& view) {
+  sheet.section("Forward: from x to y");
+  sheet.text(
+      e.norm.own_statistics()
+          ? fmt::format("The n = {} values {} share {}.", e.count, sharing(e),
+                        e.norm.centred() ? "a mean and a variance" : "a mean square")
+          : "Mean and variance are the running statistics: constants, which no value of this "
+            "batch can move.");
+  for (const auto& step : e.steps) {
+    const Words words = words_of(step.name, e.norm);
+    if (*words.forward) sheet.formula(words.forward, words.forward_tex);
+    show_tensor(sheet, step.name, step.value, view);
+  }
+}
+
+void backward(const Explanation& e, Sheet& sheet, const ExplainView& view) {
+  sheet.section("Backward: from dy to dx, one step of the chain rule at a time");
+  sheet.text(
+      "`dy` is short for the derivative of the loss by y, and so on. Each is found by hand from "
+      "those above it, then compared with autograd's.");
+  for (auto step = e.steps.rbegin(); step != e.steps.rend(); ++step) {
+    if (!step->gradient.defined()) {
+      sheet.text(fmt::format("`{}` is a constant: no gradient flows into it.", step->name));
+      continue;
+    }
+    const Words words = words_of(step->name, e.norm);
+    sheet.formula(words.backward, words.backward_tex);
+    show_tensor(sheet, "d" + step->name, step->gradient, view);
+    if (step->name != "y") sheet.text(verdict(step->comparison));
+  }
+}
+
+void terms(const Explanation& e, Sheet& sheet, const ExplainView& view) {
+  sheet.section("The three ways from dy to dx");
+  sheet.text(
+      "x reaches y directly, through the mean of its group, and through its variance. With h = dy "
+      "* weight:");
+  const bool rms = !e.norm.centred(), own = e.norm.own_statistics();
+  sheet.formula(rms ? "direct = rrms * h" : "direct = rstd * h", R"(\text{direct}_i = r\, h_i)");
+  sheet.formula(own && !rms ? "through mean = -rstd * mean(h)" : "through mean = 0",
+                own && !rms ? R"(\text{through mean}_i = -\frac{r}{n}\sum_j h_j)"
+                            : R"(\text{through mean}_i = 0)");
+  sheet.formula(!own  ? "through variance = 0"
+                : rms ? "through variance = -rrms * x_hat * mean(h * x_hat)"
+                      : "through variance = -rstd * x_hat * mean(h * x_hat)",
+                own ? R"(\text{through variance}_i = -\frac{r}{n}\,\hat x_i \sum_j h_j \hat x_j)"
+                    : R"(\text{through variance}_i = 0)");
+  std::vector<std::pair<std::string, Tensor>> columns = {{"direct", e.direct},
+                                                         {"through mean", e.through_mean},
+                                                         {"through variance", e.through_variance},
+                                                         {"sum", e.sum}};
+  for (const auto& check : e.checks) {
+    if (check.gradient.defined()) columns.emplace_back(check.name, check.gradient);
+  }
+  Table table{{"element"}, {}};
+  const std::int64_t shown = std::min<std::int64_t>(e.x.numel(), 4 * view.show);
+  for (std::int64_t i = 0; i < shown; ++i) table.rows.push_back({position(i, e.x.shape())});
+  for (const auto& [name, x] : columns) {
+    table.header.push_back(name);
+    const std::vector<double> values = elements(x);
+    for (std::size_t i = 0; i < table.rows.size(); ++i)
+      table.rows[i].push_back(number(values[i], view));
+  }
+  sheet.table("dx, element by element", table);
+  if (shown < e.x.numel())
+    sheet.text(fmt::format("The first {} of {} elements.", shown, e.x.numel()));
+  if (!own) {
+    sheet.text("In eval there is nothing but the direct term: both corrections are exactly 0.");
+  } else if (const double from = length(e.direct), to = length(e.sum);
+             from > 0 && std::isfinite(to)) {
+    sheet.text(fmt::format("The corrections leave {:.1f} % of the direct term's length ({} of {}).",
+                           100 * to / from, number(to, view), number(from, view)));
+  }
+}
+
+void checks(const Explanation& e, Sheet& sheet, const ExplainView& view) {
+  sheet.section("Is it right?");
+  Table table{{"dx", "exact", "approximate", "largest difference"}, {}};
+  static const std::map<std::string, std::string> sources = {
+      {"kernel", "kernel: the library's fused operation"},
+      {"autograd", "autograd: the steps above, differentiated"},
+      {"numeric", "numeric: difference quotients"}};
+  std::string refusals;
+  for (const auto& check : e.checks) {
+    if (check.gradient.defined()) {
+      table.rows.push_back({sources.at(check.name), yes(check.comparison.exact),
+                            yes(check.comparison.approximate), small(check.comparison.largest)});
+    } else {
+      table.rows.push_back({sources.at(check.name), "-", "-", "-"});
+      refusals += fmt::format("{}{}: {}.", refusals.empty() ? "" : " ", check.name, check.refusal);
+    }
+  }
+  sheet.table("The sum of the three terms against dx from elsewhere", table);
+  if (!refusals.empty()) sheet.text(refusals);
+  if (e.identities.empty()) return;
+  sheet.text(e.norm.centred()
+                 ? "Two things hold whatever dy is: dx adds up to 0, since moving all x of a group "
+                   "together changes nothing; and what dx has in common with x_hat is 0 but for "
+                   "eps, since scaling them changes nothing else."
+                 : "Whatever dy is, what dx has in common with x_hat is 0 but for eps, since "
+                   "scaling x changes nothing else.");
+  for (const auto& identity : e.identities) {
+    const bool first = identity.name == "sum(dx)";
+    const char* r = e.norm.centred()
+                        ? "sum(dx * x_hat) = rstd * sum(h * x_hat) * eps / (variance + eps)"
+                        : "sum(dx * x_hat) = rrms * sum(h * x_hat) * eps / (mean_square + eps)";
+    sheet.formula(
+        first ? "sum(dx) = 0" : r,
+        first ? R"(\sum_i \frac{\partial L}{\partial x_i} = 0)"
+        : e.norm.centred()
+            ? R"(\sum_i \frac{\partial L}{\partial x_i}\hat x_i = r \sum_i h_i \hat x_i\,\frac{\varepsilon}{\sigma^2 + \varepsilon})"
+            : R"(\sum_i \frac{\partial L}{\partial x_i}\hat x_i = r \sum_i h_i \hat x_i\,\frac{\varepsilon}{m + \varepsilon})");
+    Table sides{{"group", "left", "right", "difference"}, {}};
+    const std::vector<double> left = elements(identity.left), right = elements(identity.right);
+    for (std::size_t i = 0; i < left.size() && i < static_cast<std::size_t>(view.show); ++i) {
+      sides.rows.push_back({position(static_cast<std::int64_t>(i), identity.left.shape()),
+                            number(left[i], view), number(right[i], view),
+                            small(std::abs(left[i] - right[i]))});
+    }
+    sheet.table(identity.name, sides);
+    if (left.size() > sides.rows.size())
+      sheet.text(fmt::format("The first {} of {}; largest difference of all: {}.",
+                             sides.rows.size(), left.size(), small(identity.comparison.largest)));
+  }
+}
+
+void account(const Explanation& e, Sheet& sheet, const ExplainView& view) {
+  forward(e, sheet, view);
+  backward(e, sheet, view);
+  terms(e, sheet, view);
+  checks(e, sheet, view);
+}
+
+class TextSheet : public Sheet {
+ public:
+  explicit TextSheet(bool colour) : colour_(colour) {}
+  void section(const std::string& heading) override { out += "\n" + paint("1", heading) + "\n\n"; }
+  void text(const std::string& words) override {
+    std::string plain, line;
+    std::copy_if(words.begin(), words.end(), std::back_inserter(plain),
+                 [](char c) { return c != '`'; });
+    for (std::size_t at = 0; at < plain.size();) {  // in lines of up to 96
+      std::size_t end = plain.size() - at <= 96 ? plain.size() : plain.rfind(' ', at + 96);
+      if (end == plain.npos || end <= at) end = plain.find(' ', at);
+      if (end == plain.npos) end = plain.size();
+      out += "  " + plain.substr(at, end - at) + "\n";
+      at = end + 1;
+    }
+    out += "\n";
+  }
+  void formula(const char* plain, const char*) override { out += "  " + paint("36", plain) + "\n"; }
+  void table(const std::string& caption, const Table& table) override {
+    std::vector<std::size_t> widths(table.header.size());
+    const auto measure = [&](const std::vector<std::string>& row) {
+      for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    };
+    measure(table.header);
+    for (const auto& row : table.rows) measure(row);
+    const auto line = [&](const std::vector<std::string>& row, const char* style) {
+      std::string words = "    ";
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        words += i == 0 ? fmt::format("{:<{}}", row[i], widths[i])
+                        : fmt::format("  {:>{}}", row[i], widths[i]);
+      }
+      words.erase(words.find_last_not_of(' ') + 1);
+      out += (*style ? paint(style, words) : words) + "\n";
+    };
+    out += "  " + paint("1", caption) + "\n";
+    line(table.header, "2");
+    for (const auto& row : table.rows) line(row, "");
+    out += "\n";
+  }
+  std::string out;
+
+ private:
+  std::string paint(const char* style, const std::string& words) const {
+    return colour_ ? fmt::format("\033[{}m{}\033[0m", style, words) : words;
+  }
+  bool colour_;
+};
+
+class PageSheet : public Sheet {
+ public:
+  explicit PageSheet(Page& page) : page_(page) {}
+  void section(const std::string& heading) override { page_.section(heading); }
+  void text(const std::string& words) override { page_.text(words); }
+  void formula(const char*, const char* tex) override { page_.formula(tex); }
+  void table(const std::string& caption, const Table& table) override {
+    page_.table(caption, table);
+  }
+
+ private:
+  Page& page_;
+};
+
+// ---- JSON ---------------------------------------------------------------------------------------
+
+ordered_json value(double v) {
+  if (std::isfinite(v)) return v;
+  return fmt::format("{}", v);  // JSON has no such numbers
+}
+
+ordered_json nested(const std::vector<double>& values, const Shape& shape, std::size_t& at,
+                    int dim = 0) {
+  if (dim == shape.dim()) return value(values[at++]);
+  ordered_json list = ordered_json::array();
+  for (std::int64_t i = 0; i < shape[dim]; ++i) list.push_back(nested(values, shape, at, dim + 1));
+  return list;
+}
+
+ordered_json nested(const Tensor& x) {
+  if (!x.defined()) return nullptr;
+  std::size_t at = 0;
+  return nested(elements(x), x.shape(), at);
+}
+
+void add(ordered_json& to, const Comparison& c) {
+  to["exact"] = c.exact;
+  to["approximate"] = c.approximate;
+  to["largest_difference"] = value(c.largest);
+}
+
+}  // namespace
+
+std::string explain_text(const Explanation& e, const ExplainView& view) {
+  TextSheet sheet(view.colour);
+  for (const auto& [name, what] : view.settings) sheet.out += fmt::format("{:<12}{}\n", name, what);
+  account(e, sheet, view);
+  while (sheet.out.ends_with("\n\n")) sheet.out.pop_back();
+  return std::move(sheet.out);
+}
+
+Page explain_page(const Explanation& e, const ExplainView& view) {
+  Page page(fmt::format("{}: how the gradient gets through", title_of(e.norm)),
+            "A normalization taken apart: every value on the way from x to y, the gradient of each "
+            "on the way back, and the three ways by which the gradient reaches x.");
+  Table settings{{"setting", "value"}, {}};
+  for (const auto& [name, what] : view.settings) settings.rows.push_back({name, what});
+  page.table("Where the numbers come from", settings);
+  PageSheet sheet(page);
+  account(e, sheet, view);
+  return page;
+}
+
+std::string explain_json(const Explanation& e, const ExplainView& view) {
+  ordered_json json;
+  for (const auto& [name, what] : view.settings) json["settings"][name] = what;
+  json["count"] = e.count;
+  for (const auto& step : e.steps) {
+    ordered_json s = {
+        {"name", step.name}, {"value", nested(step.value)}, {"gradient", nested(step.gradient)}};
+    if (step.gradient.defined()) {
+      s["autograd"] = nested(step.autograd);
+      add(s, step.comparison);
+    }
+    json["steps"].push_back(std::move(s));
+  }
+  json["upstream"] = nested(e.upstream);
+  json["dx"] = {{"direct", nested(e.direct)},
+                {"through_mean", nested(e.through_mean)},
+                {"through_variance", nested(e.through_variance)},
+                {"sum", nested(e.sum)}};
+  json["checks"] = ordered_json::array();
+  for (const auto& check : e.checks) {
+    ordered_json c = {{"name", check.name}, {"dx", nested(check.gradient)}};
+    if (check.gradient.defined()) add(c, check.comparison);
+    if (!check.gradient.defined()) c["refusal"] = check.refusal;
+    json["checks"].push_back(std::move(c));
+  }
+  json["identities"] = ordered_json::array();
+  for (const auto& identity : e.identities) {
+    ordered_json i = {{"name", identity.name},
+                      {"left", nested(identity.left)},
+                      {"right", nested(identity.right)}};
+    add(i, identity.comparison);
+    json["identities"].push_back(std::move(i));
+  }
+  return json.dump() + "\n";
+}
+
+}  // namespace tool
