@@ -37,8 +37,6 @@ constexpr const char* lines = R"json({
   "axes": [
     {"orient": "bottom", "scale": "x", "tickCount": {"signal": "ceil(width / 90)"}},
     {"orient": "left", "scale": "y", "grid": true, "tickCount": 6}],
-  "legends": [{"stroke": "color", "strokeDash": "dash", "symbolType": "stroke", "symbolSize": 500,
-    "symbolStrokeWidth": 2, "columns": {"signal": "max(1, floor(width / 170))"}}],
   "marks": [{
     "type": "group", "from": {"facet": {"name": "one", "data": "points", "groupby": "s"}},
     "marks": [
@@ -132,8 +130,14 @@ Chart line_chart(const Axes& axes, const std::vector<Series>& series) {
   spec["scales"][2]["domain"] = spec["scales"][3]["domain"] = names;
   spec["axes"][0]["title"] = axes.x;
   spec["axes"][1]["title"] = axes.y;
-  if (series.size() < 2) spec.erase("legends");
-  return {std::move(spec), numbers_of(axes, series)};
+  Chart chart{std::move(spec), numbers_of(axes, series)};
+  for (std::size_t i = 0; i < series.size() && series.size() > 1; ++i) {
+    const json& dash = chart.spec["scales"][3]["range"][i % 8];
+    std::string lengths = dash.dump();  // [7,3]
+    chart.legend.push_back({series[i].name, fmt::format("var(--c{})", i % 8 + 1),
+                            lengths.substr(1, lengths.size() - 2)});
+  }
+  return chart;
 }
 
 Chart heat_map(const Grid& grid) {

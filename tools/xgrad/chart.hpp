@@ -16,6 +16,11 @@ struct Table {
 struct Chart {
   nlohmann::json spec;  // its "description" is what a screen reader says
   Table numbers;
+  /// What is not in the picture, since there it would not wrap: the lines' names and looks.
+  struct Key {
+    std::string name, colour, dashes;
+  };
+  std::vector<Key> legend{};
 };
 
 /// One line of a chart. A y that is not finite leaves a gap.

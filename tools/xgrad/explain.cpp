@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <xgrad/error.hpp>
 #include <xgrad/io.hpp>
 #include <xgrad/random.hpp>
 #include <xgrad/tensor.hpp>
@@ -23,11 +25,11 @@ using xg::teach::Norm;
 
 struct Options {
   std::string norm = "layer", mode = "train", format = "text", html{};
-  std::string x{}, csv{}, safetensors{}, name = "x";
-  std::string upstream{}, upstream_csv{}, upstream_name{};
-  std::string weight{}, bias{}, running_mean{}, running_var{};
+  std::optional<std::string> x{}, upstream{}, weight{}, bias{}, running_mean{}, running_var{};
+  std::string csv{}, upstream_csv{}, safetensors{}, name = "x", upstream_name{};
   std::vector<std::int64_t> shape{};
-  std::int64_t groups = 1, last_dims = 1;
+  std::int64_t groups = 1;
+  int last_dims = 1;
   std::uint64_t seed = 0;
   std::optional<double> eps{};
   std::string dtype{};
@@ -98,44 +100,41 @@ Tensor from_safetensors(const std::string& path, const std::string& name) {
 
 xg::DType dtype_of(const Options& o) { return o.dtype == "float32" ? xg::float32 : xg::float64; }
 
-/// x, or what else is given in as many ways; undefined if in none.
-Tensor given(const Options& o, const char* flag, const std::string& text, const std::string& csv,
-             const std::string& name, std::string& source) {
+/// What is given in one of three ways, in the shape asked for; undefined if in none.
+Tensor given(const Options& o, const char* flag, const std::optional<std::string>& text,
+             const std::string& csv, const std::string& name,
+             const std::vector<std::int64_t>& sizes, std::string& source) {
   Tensor x;
-  if (!text.empty()) {
-    x = parse(flag, text, ';', dtype_of(o));
+  if (text) {
+    x = parse(flag, *text, ';', dtype_of(o));
     source = "as given";
   } else if (!csv.empty()) {
     x = parse_csv(csv, dtype_of(o));
     source = csv;
   } else if (!o.safetensors.empty() && !name.empty()) {
     x = from_safetensors(o.safetensors, name);
-    if (!o.dtype.empty() || (x.dtype() != xg::float32 && x.dtype() != xg::float64)) {
-      x = x.to(dtype_of(o));
-    }
+    const bool floating = x.dtype() == xg::float32 || x.dtype() == xg::float64;
+    if (!o.dtype.empty() || !floating) x = x.to(dtype_of(o));
     source = fmt::format("{} of {}", name, o.safetensors);
   }
-  if (!x.defined() || o.shape.empty()) return x;
-  const xg::Shape shape(o.shape);
-  if (shape.numel() != x.numel()) {
-    throw xg::ShapeError(fmt::format("--shape {} has {} elements, but {} has {}", shape.str(),
-                                     shape.numel(), source, x.numel()));
-  }
-  return x.reshape(shape);
+  if (!x.defined() || sizes.empty()) return x;
+  const xg::Shape shape(sizes);
+  if (shape.numel() == x.numel()) return x.reshape(shape);
+  throw xg::ShapeError(fmt::format("{}: {} values do not make up the shape {}",
+                                   text ? flag : source, x.numel(), shape.str()));
 }
 
 int run(const Options& o) {
   static const std::vector<std::string> kinds = {"layer", "batch", "rms", "group"};
   std::string x_source, g_source;
-  Tensor x = given(o, "--x", o.x, o.csv, o.name, x_source);
+  Tensor x = given(o, "--x", o.x, o.csv, o.name, o.shape, x_source);
   xg::manual_seed(o.seed);
   if (!x.defined()) {
     x = xg::randn(o.shape.empty() ? xg::Shape{2, 3} : xg::Shape(o.shape), {.dtype = dtype_of(o)});
     x_source = fmt::format("random, seed {}", o.seed);
   }
-  Options same = o;
-  same.shape.assign(x.shape().begin(), x.shape().end());
-  Tensor g = given(same, "--upstream", o.upstream, o.upstream_csv, o.upstream_name, g_source);
+  Tensor g = given(o, "--upstream", o.upstream, o.upstream_csv, o.upstream_name,
+                   {x.shape().begin(), x.shape().end()}, g_source);
   if (!g.defined()) {
     g = xg::randn(x.shape(), {.dtype = x.dtype()});
     g_source = fmt::format("random, seed {}", o.seed);
@@ -152,12 +151,12 @@ int run(const Options& o) {
     throw xg::ShapeError(
         fmt::format("--last-dims {}, but x has shape {}", o.last_dims, x.shape().str()));
   }
-  const xg::Shape parameter = rows ? x.shape().slice(x.dim() - static_cast<int>(o.last_dims))
+  const xg::Shape parameter = rows ? x.shape().slice(x.shape().dim() - o.last_dims)
                                    : xg::Shape(x.dim() < 2 ? 0 : x.size(1));
   if (rows) norm.normalized_shape = parameter;
-  const auto part = [&](const char* flag, const std::string& text) {
-    if (text.empty()) return Tensor();
-    const Tensor t = parse(flag, text, ';', x.dtype());
+  const auto part = [&](const char* flag, const std::optional<std::string>& text) {
+    if (!text) return Tensor();
+    const Tensor t = parse(flag, *text, ';', x.dtype());
     return t.numel() == parameter.numel() ? t.reshape(parameter) : t.flatten();
   };
   norm.weight = part("--weight", o.weight);
@@ -174,14 +173,14 @@ int run(const Options& o) {
       {"eps", fmt::format("{}", *e.norm.eps)},
       {"x", fmt::format("{} {}, {}", x.shape().str(), xg::name(x.dtype()), x_source)},
       {"upstream", g_source}};
-  const auto parameters = [&](const char* name, const std::string& text, const Tensor& t,
+  const auto parameters = [&](const char* name, bool is_given, const Tensor& t,
                               const char* initial) {
-    if (t.defined()) view.settings.emplace_back(name, text.empty() ? initial : "as given");
+    if (t.defined()) view.settings.emplace_back(name, is_given ? "as given" : initial);
   };
-  parameters("weight", o.weight, e.norm.weight, "ones");
-  parameters("bias", o.bias, e.norm.bias, "zeros");
-  parameters("running mean", o.running_mean, e.norm.running_mean, "zeros");
-  parameters("running var", o.running_var, e.norm.running_var, "ones");
+  parameters("weight", o.weight.has_value(), e.norm.weight, "ones");
+  parameters("bias", o.bias.has_value(), e.norm.bias, "zeros");
+  parameters("running mean", o.running_mean.has_value(), e.norm.running_mean, "zeros");
+  parameters("running var", o.running_var.has_value(), e.norm.running_var, "ones");
   const bool json = o.format == "json";
   if (!o.html.empty()) explain_page(e, view).write(o.html);
   view.colour = !json && isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR");
@@ -244,13 +243,13 @@ CLI::App* add_explain(CLI::App& app, int& status) {
   up->excludes(up_name);
   up_csv->excludes(up_name);
   up_name->needs(file);
-  for (auto [flag, value, what] :
-       {std::tuple("--weight", &o.weight, "Scale; ones if not given"),
-        {"--bias", &o.bias, "Shift; zeros if not given"},
-        {"--running-mean", &o.running_mean, "For --mode eval; zeros if not given"},
-        {"--running-var", &o.running_var, "For --mode eval; ones if not given"}}) {
-    c->add_option(flag, *value, what)->type_name("N,N");
-  }
+  const auto numbers = [&](const char* flag, std::optional<std::string>& value, const char* what) {
+    c->add_option(flag, value, what)->type_name("N,N");
+  };
+  numbers("--weight", o.weight, "Scale; ones if not given");
+  numbers("--bias", o.bias, "Shift; zeros if not given");
+  numbers("--running-mean", o.running_mean, "For --mode eval; zeros if not given");
+  numbers("--running-var", o.running_var, "For --mode eval; ones if not given");
   choice("--dtype", o.dtype, "Of the input; else float64, or that of the file",
          {"float32", "float64"});
   choice("--format", o.format, "What is printed", {"text", "json"})->capture_default_str();
@@ -266,6 +265,7 @@ CLI::App* add_explain(CLI::App& app, int& status) {
       ->type_name("N")
       ->capture_default_str();
   c->footer(
+      "Examples:\n"
       "xgrad explain --x \"1,2,3; 10,20,40\"\n"
       "xgrad explain --norm batch --mode eval --x \"1,2;3,5\" --running-mean 2,3 --running-var "
       "1,4\n"

@@ -7,6 +7,8 @@
 #include <map>
 #include <xgrad/ops.hpp>
 
+#include "explain_words.hpp"
+
 namespace tool {
 
 namespace {
@@ -21,12 +23,12 @@ using xg::teach::Norm;
 
 // ---- numbers: the one place where they become text ----------------------------------------------
 
-/// The elements; a float32 as the shortest decimal number that names it.
+/// The elements; a float32 as the shortest decimal number that names it, and no sign for 0 and NaN.
 std::vector<double> elements(const Tensor& x) {
   std::vector<double> values = x.to_vector<double>();
   for (double& v : values) {
     if (x.dtype() == xg::float32) v = std::stod(fmt::format("{}", static_cast<float>(v)));
-    if (v == 0) v = 0;  // not -0
+    if (v == 0 || std::isnan(v)) v = std::abs(v);
   }
   return values;
 }
@@ -39,10 +41,6 @@ std::string yes(bool b) { return b ? "yes" : "no"; }
 std::string small(double v) { return v == 0 ? "0" : fmt::format("{:.2g}", v); }
 
 // ---- words --------------------------------------------------------------------------------------
-
-struct Words {
-  const char *forward, *forward_tex, *backward, *backward_tex;
-};
 
 const char* title_of(const Norm& n) {
   switch (n.kind) {
@@ -67,95 +65,15 @@ std::string sharing(const Explanation& e) {
              : fmt::format("of the last {} dimensions", e.norm.normalized_shape.dim());
 }
 
-/// How a step is computed, and its gradient from those that come before it on the way back.
-Words words_of(const std::string& step, const Norm& n) {
-  static const std::map<std::string, Words> all = {
-      {"x",
-       {"", "", "dx = dcentred + dmean / n",
-        R"(\frac{\partial L}{\partial x_i} = \frac{\partial L}{\partial c_i} + \frac{1}{n}\frac{\partial L}{\partial \mu})"}},
-      {"mean",
-       {"mean = sum(x) / n", R"(\mu = \frac{1}{n}\sum_i x_i)", "dmean = -sum(dcentred)",
-        R"(\frac{\partial L}{\partial \mu} = -\sum_i \frac{\partial L}{\partial c_i})"}},
-      {"centred",
-       {"centred = x - mean", R"(c_i = x_i - \mu)",
-        "dcentred = dx_hat * rstd + dvariance * 2 * centred / n",
-        R"(\frac{\partial L}{\partial c_i} = r\,\frac{\partial L}{\partial \hat x_i} + \frac{2 c_i}{n}\frac{\partial L}{\partial \sigma^2})"}},
-      {"variance",
-       {"variance = sum(centred^2) / n", R"(\sigma^2 = \frac{1}{n}\sum_i c_i^2)",
-        "dvariance = dstd / (2 * std)",
-        R"(\frac{\partial L}{\partial \sigma^2} = \frac{1}{2s}\frac{\partial L}{\partial s})"}},
-      {"std",
-       {"std = sqrt(variance + eps)", R"(s = \sqrt{\sigma^2 + \varepsilon})",
-        "dstd = -drstd * rstd^2",
-        R"(\frac{\partial L}{\partial s} = -r^2\,\frac{\partial L}{\partial r})"}},
-      {"rstd",
-       {"rstd = 1 / std", R"(r = \frac{1}{s})", "drstd = sum(dx_hat * centred)",
-        R"(\frac{\partial L}{\partial r} = \sum_i c_i\,\frac{\partial L}{\partial \hat x_i})"}},
-      {"mean_square",
-       {"mean_square = sum(x^2) / n", R"(m = \frac{1}{n}\sum_i x_i^2)",
-        "dmean_square = drms / (2 * rms)",
-        R"(\frac{\partial L}{\partial m} = \frac{1}{2s}\frac{\partial L}{\partial s})"}},
-      {"rms",
-       {"rms = sqrt(mean_square + eps)", R"(s = \sqrt{m + \varepsilon})", "drms = -drrms * rrms^2",
-        R"(\frac{\partial L}{\partial s} = -r^2\,\frac{\partial L}{\partial r})"}},
-      {"rrms",
-       {"rrms = 1 / rms", R"(r = \frac{1}{s})", "drrms = sum(dx_hat * x)",
-        R"(\frac{\partial L}{\partial r} = \sum_i x_i\,\frac{\partial L}{\partial \hat x_i})"}},
-      {"x_hat",
-       {"x_hat = centred * rstd", R"(\hat x_i = c_i\, r)", "dx_hat = dy * weight",
-        R"(\frac{\partial L}{\partial \hat x_i} = w_i\,\frac{\partial L}{\partial y_i})"}},
-      {"weight",
-       {"", "", "dweight = sum(dy * x_hat), over all that one weight scales",
-        R"(\frac{\partial L}{\partial w} = \sum \hat x\,\frac{\partial L}{\partial y})"}},
-      {"bias",
-       {"", "", "dbias = sum(dy), over all that one bias moves",
-        R"(\frac{\partial L}{\partial b} = \sum \frac{\partial L}{\partial y})"}},
-      {"y",
-       {"y = x_hat * weight + bias", R"(y_i = w_i\,\hat x_i + b_i)",
-        "dy = upstream: where the gradient comes from",
-        R"(\frac{\partial L}{\partial y_i} = g_i)"}}};
-  Words w = all.at(step);
-  if (!n.centred()) {
-    if (step == "x") {
-      w.backward = "dx = dx_hat * rrms + dmean_square * 2 * x / n";
-      w.backward_tex =
-          R"(\frac{\partial L}{\partial x_i} = r\,\frac{\partial L}{\partial \hat x_i} + \frac{2 x_i}{n}\frac{\partial L}{\partial m})";
-    } else if (step == "x_hat") {
-      w.forward = "x_hat = x * rrms";
-      w.forward_tex = R"(\hat x_i = x_i\, r)";
-    } else if (step == "y") {
-      w.forward = "y = x_hat * weight";
-      w.forward_tex = R"(y_i = w_i\,\hat x_i)";
-    }
-  }
-  if (!n.own_statistics()) {
-    if (step == "mean") {
-      w.forward = "mean = running_mean, a constant";
-      w.forward_tex = R"(\mu = \mu_{\text{running}})";
-    } else if (step == "variance") {
-      w.forward = "variance = running_var, a constant";
-      w.forward_tex = R"(\sigma^2 = \sigma^2_{\text{running}})";
-    } else if (step == "centred") {
-      w.backward = "dcentred = dx_hat * rstd";
-      w.backward_tex =
-          R"(\frac{\partial L}{\partial c_i} = r\,\frac{\partial L}{\partial \hat x_i})";
-    } else if (step == "x") {
-      w.backward = "dx = dcentred";
-      w.backward_tex = R"(\frac{\partial L}{\partial x_i} = \frac{\partial L}{\partial c_i})";
-    }
-  }
-  return w;
-}
-
 // ---- tables -------------------------------------------------------------------------------------
 
 /// "[1, 0]" of the flat position in the first dimensions.
 std::string position(std::int64_t flat, const Shape& shape) {
   std::string text;
   for (int d = shape.dim(); d-- > 0; flat /= shape[d]) {
-    text = std::to_string(flat % shape[d]) + (text.empty() ? "" : ", ") + text;
+    text = fmt::format("{}{}{}", flat % shape[d], text.empty() ? "" : ", ", text);
   }
-  return "[" + text + "]";
+  return fmt::format("[{}]", text);
 }
 
 /// As a matrix: the last dimension across, all others down; the first rows and columns of it.
@@ -206,6 +124,7 @@ class Sheet {
   virtual void text(const std::string& words) = 0;
   virtual void formula(const char* plain, const char* tex) = 0;
   virtual void table(const std::string& caption, const Table& table) = 0;
+  virtual void chart(const std::string&, const Chart&) {}
 };
 
 void show_tensor(Sheet& sheet, const std::string& name, const Tensor& x, const ExplainView& view) {
@@ -215,9 +134,8 @@ void show_tensor(Sheet& sheet, const std::string& name, const Tensor& x, const E
 }
 
 std::string verdict(const Comparison& c) {
-  if (c.exact) return "Autograd: the same, to the last bit.";
-  return fmt::format("Autograd: {}, largest difference {}.",
-                     c.approximate ? "the same up to rounding" : "DIFFERENT", small(c.largest));
+  return fmt::format("Against autograd: exact: {}, approximate: {}, largest difference: {}",
+                     yes(c.exact), yes(c.approximate), small(c.largest));
 }
 
 void forward(const Explanation& e, Sheet& sheet, const ExplainView& view) {
@@ -284,6 +202,15 @@ void terms(const Explanation& e, Sheet& sheet, const ExplainView& view) {
       table.rows[i].push_back(number(values[i], view));
   }
   sheet.table("dx, element by element", table);
+  if (e.x.numel() <= 32) {
+    Grid grid{"term", "element", "share of dx", {}, {}, {}};
+    for (const auto& row : table.rows) grid.columns.push_back(row[0]);
+    for (std::size_t term = 0; term < 4; ++term) {
+      grid.rows.push_back(columns[term].first);
+      grid.values.push_back(elements(columns[term].second));
+    }
+    sheet.chart("The three terms and their sum", heat_map(grid));
+  }
   if (shown < e.x.numel())
     sheet.text(fmt::format("The first {} of {} elements.", shown, e.x.numel()));
   if (!own) {
@@ -302,18 +229,20 @@ void checks(const Explanation& e, Sheet& sheet, const ExplainView& view) {
       {"kernel", "kernel: the library's fused operation"},
       {"autograd", "autograd: the steps above, differentiated"},
       {"numeric", "numeric: difference quotients"}};
-  std::string refusals;
+  std::vector<std::string> refusals;  // often the same one from two sources
   for (const auto& check : e.checks) {
     if (check.gradient.defined()) {
       table.rows.push_back({sources.at(check.name), yes(check.comparison.exact),
                             yes(check.comparison.approximate), small(check.comparison.largest)});
     } else {
       table.rows.push_back({sources.at(check.name), "-", "-", "-"});
-      refusals += fmt::format("{}{}: {}.", refusals.empty() ? "" : " ", check.name, check.refusal);
+      if (std::find(refusals.begin(), refusals.end(), check.refusal) == refusals.end()) {
+        refusals.push_back(check.refusal);
+      }
     }
   }
   sheet.table("The sum of the three terms against dx from elsewhere", table);
-  if (!refusals.empty()) sheet.text(refusals);
+  for (const std::string& refusal : refusals) sheet.text("Without a gradient: " + refusal);
   if (e.identities.empty()) return;
   sheet.text(e.norm.centred()
                  ? "Two things hold whatever dy is: dx adds up to 0, since moving all x of a group "
@@ -356,7 +285,9 @@ void account(const Explanation& e, Sheet& sheet, const ExplainView& view) {
 class TextSheet : public Sheet {
  public:
   explicit TextSheet(bool colour) : colour_(colour) {}
-  void section(const std::string& heading) override { out += "\n" + paint("1", heading) + "\n\n"; }
+  void section(const std::string& heading) override {
+    out += fmt::format("\n{}\n\n", paint("1", heading));
+  }
   void text(const std::string& words) override {
     std::string plain, line;
     std::copy_if(words.begin(), words.end(), std::back_inserter(plain),
@@ -365,12 +296,14 @@ class TextSheet : public Sheet {
       std::size_t end = plain.size() - at <= 96 ? plain.size() : plain.rfind(' ', at + 96);
       if (end == plain.npos || end <= at) end = plain.find(' ', at);
       if (end == plain.npos) end = plain.size();
-      out += "  " + plain.substr(at, end - at) + "\n";
+      out += fmt::format("  {}\n", plain.substr(at, end - at));
       at = end + 1;
     }
     out += "\n";
   }
-  void formula(const char* plain, const char*) override { out += "  " + paint("36", plain) + "\n"; }
+  void formula(const char* plain, const char*) override {
+    out += fmt::format("  {}\n", paint("36", plain));
+  }
   void table(const std::string& caption, const Table& table) override {
     std::vector<std::size_t> widths(table.header.size());
     const auto measure = [&](const std::vector<std::string>& row) {
@@ -387,7 +320,7 @@ class TextSheet : public Sheet {
       words.erase(words.find_last_not_of(' ') + 1);
       out += (*style ? paint(style, words) : words) + "\n";
     };
-    out += "  " + paint("1", caption) + "\n";
+    out += fmt::format("  {}\n", paint("1", caption));
     line(table.header, "2");
     for (const auto& row : table.rows) line(row, "");
     out += "\n";
@@ -409,6 +342,9 @@ class PageSheet : public Sheet {
   void formula(const char*, const char* tex) override { page_.formula(tex); }
   void table(const std::string& caption, const Table& table) override {
     page_.table(caption, table);
+  }
+  void chart(const std::string& caption, const Chart& chart) override {
+    page_.chart(caption, chart);
   }
 
  private:
@@ -446,7 +382,7 @@ void add(ordered_json& to, const Comparison& c) {
 
 std::string explain_text(const Explanation& e, const ExplainView& view) {
   TextSheet sheet(view.colour);
-  for (const auto& [name, what] : view.settings) sheet.out += fmt::format("{:<12}{}\n", name, what);
+  for (const auto& [name, what] : view.settings) sheet.out += fmt::format("{:<14}{}\n", name, what);
   account(e, sheet, view);
   while (sheet.out.ends_with("\n\n")) sheet.out.pop_back();
   return std::move(sheet.out);

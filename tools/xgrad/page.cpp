@@ -32,6 +32,9 @@ nav ul { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; margin: 1rem 0 0; pa
 code, pre { font: .92em/1.45 ui-monospace, monospace; background: var(--soft); border-radius: 3px }
 code { padding: .1em .3em }
 pre { padding: .7rem .9rem; overflow-x: auto }
+tbody th { min-width: 5.5em }
+.formula .katex-display { margin: 0 }
+.formula .katex-display > .katex { text-align: left }
 .scroll, .formula { overflow-x: auto; max-width: 100% }
 .formula { margin: .8rem 0; padding: .2rem 0; overflow-y: hidden }
 figure { margin: 1.2rem 0 }
@@ -43,6 +46,8 @@ tbody th:not(.n) { min-width: 8rem }
 .n { text-align: right; white-space: nowrap; font-family: ui-monospace, monospace }
 .beside { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, var(--least)), 1fr)); gap: 0 2rem }
 .beside > * { min-width: 0 }
+.legend { display: flex; flex-wrap: wrap; gap: .1rem 1.2rem; margin: .2rem 0 .4rem; padding: 0; list-style: none; font-size: .88rem }
+.legend path { stroke-width: 2.5 }
 summary { cursor: pointer; padding: .25rem 0; color: var(--link) }
 :focus-visible { outline: 3px solid var(--c2); outline-offset: 2px }
 svg { max-width: 100% }
@@ -254,6 +259,14 @@ void Page::chart(std::string_view caption, const Chart& chart) {
       "aria-label=\"{}\"></div>"
       "<script type=\"application/json\">{}</script>\n",
       markup(caption), escaped(chart.spec.value("description", std::string(caption))), spec);
+  if (!chart.legend.empty()) body_ += "<ul class=\"legend\">";
+  for (const Chart::Key& key : chart.legend) {
+    body_ += fmt::format(
+        "<li><svg width=\"34\" height=\"8\" aria-hidden=\"true\"><path d=\"M0 4h34\" "
+        "style=\"stroke: {}; stroke-dasharray: {}\"/></svg> {}</li>",
+        key.colour, key.dashes, escaped(key.name));
+  }
+  if (!chart.legend.empty()) body_ += "</ul>\n";
   details("The numbers", [&] { table(caption, chart.numbers); });
   body_ += "</figure>\n";
 }
