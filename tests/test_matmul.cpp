@@ -245,4 +245,40 @@ TEST(Xtensor, ThereAndBack) {
   EXPECT_THROW(xg::to_xarray<float>(x), xg::DTypeError);
 }
 
+TEST(Xtensor, WithoutACopy) {
+  const std::int64_t before = xg::live_bytes();
+  {
+    xt::xarray<float> array = {{1, 2, 3}, {4, 5, 6}};
+    const float* memory = array.data();
+    Tensor x = xg::from_xarray(std::move(array));
+    EXPECT_EQ(x.data<float>().data(), memory);
+    EXPECT_EQ(x.shape(), Shape({2, 3}));
+    EXPECT_EQ(xg::live_bytes() - before, 24);
+    const Tensor row = x[1];  // keeps the elements alive, and shares them
+    xg::adapt_mut<float>(x) *= 2;
+    x = Tensor();
+    EXPECT_TRUE(xg::equal(row, xg::tensor({8.0, 10.0, 12.0})));
+
+    xt::xtensor<bool, 1> flags = {true, false};
+    const bool* flag = flags.data();
+    const Tensor taken = xg::from_xarray(std::move(flags));
+    EXPECT_EQ(taken.data<bool>().data(), flag);
+    xt::xarray<int> small = {1, 2};  // no type of a tensor: copied
+    EXPECT_TRUE(xg::equal(xg::from_xarray(std::move(small)), xg::tensor({1, 2})));
+    EXPECT_EQ(xg::from_xarray(xt::xarray<double>::from_shape({0, 3})).numel(), 0);
+    EXPECT_THROW(xg::from_xarray(xt::xarray<double>::from_shape({1, 1, 1, 1, 1, 1, 1, 1, 1})),
+                 xg::ShapeError);
+  }
+  EXPECT_EQ(xg::live_bytes(), before);
+}
+
+TEST(Xtensor, WritingIsAChangeInPlace) {
+  const Tensor w = xg::ones({3}, {.requires_grad = true});
+  Tensor x = xg::ones({3});
+  const Tensor y = (w * x).sum();
+  EXPECT_THROW(xg::adapt_mut<float>(const_cast<Tensor&>(w)), xg::Error);
+  xg::adapt_mut<float>(x)(0) = 5;
+  EXPECT_THROW(y.backward(), xg::GraphError);
+}
+
 }  // namespace

@@ -1,5 +1,9 @@
 #pragma once
 
+#if __cplusplus < 202002L
+#error "xgrad needs C++20: compile with -std=c++20"
+#endif
+
 #include <optional>
 
 #include "xgrad/detail/function.hpp"
@@ -16,13 +20,22 @@ class HookHandle;
 
 namespace detail {
 
-/// Memory of one or more tensors: this header, then the elements at a 64-byte boundary.
+/// Whoever owns elements that a storage has adopted: deleted with it.
+struct Owner {
+  virtual ~Owner() = default;
+};
+
+/// Memory of one or more tensors: this header, then the elements at a 64-byte boundary, or
+/// elsewhere with an owner of their own.
 struct alignas(64) Storage : RefCounted {
   std::atomic<std::uint32_t> version{0};  // moves with every write through Tensor::mut
   std::size_t bytes = 0;
+  std::byte* elements = reinterpret_cast<std::byte*>(this + 1);
+  Owner* owner = nullptr;
 
-  std::byte* data() { return reinterpret_cast<std::byte*>(this + 1); }
+  std::byte* data() { return elements; }
   static Ref<Storage> make(std::size_t bytes);  // uninitialised
+  static Ref<Storage> adopt(void* elements, std::size_t bytes, Owner* owner);
   static void destroy(Storage*) noexcept;
 };
 
@@ -303,6 +316,7 @@ class Nested {
 
 template <class T>
 Tensor from_values(std::span<const T> values, const Shape& shape, TensorOptions options);
+Tensor adopt(void* elements, const Shape& shape, DType dtype, Owner* owner);
 }  // namespace detail
 
 /// `tensor({{1.0, 2.0}, {3.0, 4.0}})`: float32 of shape (2, 2); integers give int64, bools bool.

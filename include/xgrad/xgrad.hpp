@@ -22,3 +22,4 @@
 #include "xgrad/state_dict.hpp"
 #include "xgrad/tensor.hpp"
 #include "xgrad/threads.hpp"
+#include "xgrad/version.hpp"

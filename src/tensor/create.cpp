@@ -37,6 +37,16 @@ Tensor empty(Shape shape, TensorOptions options) {
   return out;
 }
 
+Tensor detail::adopt(void* elements, const Shape& shape, DType dtype, Owner* owner) {
+  auto* impl = new TensorImpl;
+  const Tensor out{Ref<TensorImpl>(impl)};
+  impl->dtype = dtype;
+  impl->shape = shape;
+  impl->storage =
+      Storage::adopt(elements, static_cast<std::size_t>(shape.numel() * itemsize(dtype)), owner);
+  return out;
+}
+
 Tensor full(Shape shape, Scalar value, TensorOptions options) {
   Tensor out = empty(shape, {.dtype = options.dtype.value_or(value.dtype())});
   return out.fill_(value).requires_grad_(options.requires_grad);

@@ -182,8 +182,18 @@ Ref<Storage> Storage::make(std::size_t bytes) try {
   throw Error(message("out of memory: no ", bytes, " bytes for a tensor"));
 }
 
+Ref<Storage> Storage::adopt(void* elements, std::size_t bytes, Owner* owner) {
+  Ref<Storage> storage = make(0);
+  storage->bytes = bytes;
+  storage->elements = static_cast<std::byte*>(elements);
+  storage->owner = owner;
+  bytes_alive.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+  return storage;
+}
+
 void Storage::destroy(Storage* storage) noexcept {
-  const std::size_t wanted = sizeof(Storage) + storage->bytes;
+  const std::size_t wanted = sizeof(Storage) + (storage->owner ? 0 : storage->bytes);
+  delete storage->owner;
   bytes_alive.fetch_sub(static_cast<std::int64_t>(storage->bytes), std::memory_order_relaxed);
   storage->~Storage();
   if (!pooled || wanted <= small_step * small_classes) {

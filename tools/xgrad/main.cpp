@@ -199,7 +199,7 @@ int run(int argc, char** argv) {
   CLI::App app{"xgrad: small training experiments with LayerNorm and BatchNorm", "xgrad"};
   app.require_subcommand(1);
   app.set_version_flag(
-      "--version", [] { return fmt::format("xgrad {}\n{}", XGRAD_VERSION, xgrad::show_config()); });
+      "--version", [] { return fmt::format("xgrad {}\n{}", xgrad::version(), xgrad::show_config()); });
   app.get_formatter()->column_width(34);
   app.footer("xgrad COMMAND --help tells the options of a command.");
 
