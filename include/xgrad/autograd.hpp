@@ -78,7 +78,7 @@ void zero_grad(const Tensor& leaf, ZeroGradOptions options);
 class HookHandle {
  public:
   explicit HookHandle(detail::Function<void()> remove) : remove_(std::move(remove)) {}
-  void remove() const { remove_(); }
+  void remove() const { remove_(); }  ///< once, or more often
 
  private:
   detail::Function<void()> remove_;
@@ -86,6 +86,6 @@ class HookHandle {
 
 /// Graph nodes and bytes of tensor memory alive in this process, for tests that look for leaks.
 std::int64_t live_nodes();
-std::int64_t live_bytes();
+std::int64_t live_bytes();  ///< of storages
 
 }  // namespace xgrad

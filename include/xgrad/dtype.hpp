@@ -9,10 +9,10 @@ namespace xgrad {
 /// common type of two is the greater one.
 enum class DType : std::uint8_t { bool_, int64, float32, float64 };
 
-inline constexpr DType bool_ = DType::bool_;
-inline constexpr DType int64 = DType::int64;
+inline constexpr DType bool_ = DType::bool_;      ///< C++ bool
+inline constexpr DType int64 = DType::int64;      ///< std::int64_t
 inline constexpr DType float32 = DType::float32;  ///< the default
-inline constexpr DType float64 = DType::float64;
+inline constexpr DType float64 = DType::float64;  ///< double
 
 /// `float32`, `float64`, `int64` or `bool`.
 constexpr const char* name(DType dtype) {
@@ -24,6 +24,7 @@ constexpr const char* name(DType dtype) {
   }
 }
 
+/// Float32 or float64.
 constexpr bool is_floating_point(DType dtype) { return dtype >= DType::float32; }
 
 /// Bytes of one element.

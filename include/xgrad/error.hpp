@@ -11,6 +11,7 @@ namespace xgrad {
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+  /// The text, with the modules it passed through.
   const char* what() const noexcept override {
     return text_.empty() ? std::runtime_error::what() : text_.c_str();
   }

@@ -31,6 +31,7 @@ namespace xgrad {
 class Needs {
  public:
   explicit Needs(std::uint64_t mask) : mask_(mask) {}
+  /// Of input i.
   bool operator[](std::size_t i) const { return i >= 64 || ((mask_ >> i) & 1U) != 0; }
 
  private:
@@ -72,7 +73,8 @@ class Node : public detail::RefCounted {
   Shape shape;  ///< of the output
   DType dtype = DType::float32;
 
-  bool is_leaf() const { return *name == '\0'; }
+  bool is_leaf() const { return *name == '\0'; }  ///< has no rule
+  /// Nodes of the inputs; null: no gradient.
   virtual std::span<const detail::Ref<Node>> edges() const { return {}; }
   /// The output, outside the graph, where the node keeps it (for its rule, or because of
   /// KeepValues); undefined elsewhere. Throws GraphError if it was changed in place since.
@@ -90,15 +92,15 @@ class Node : public detail::RefCounted {
   virtual void apply(const Tensor& g, Needs needs, Tensor* results) = 0;
   /// Drop the rule with what it saved, and the inputs' nodes, once the graph is spent.
   virtual void drop_rule() noexcept = 0;
-  virtual void drop_edges() noexcept = 0;
-  [[noreturn]] void throw_wrong_count(std::size_t gradients) const;
+  virtual void drop_edges() noexcept = 0;                            ///< after drop_rule
+  [[noreturn]] void throw_wrong_count(std::size_t gradients) const;  ///< unless one for each input
   /// Becomes newer than its inputs and than everything this thread made before.
   void take_place();
   /// The kept output, tied to this node where it may be differentiated.
   Tensor output();
 
-  struct Extras;  // gradient, hooks, place of the call: what few nodes have
-  Extras& extras();
+  struct Extras;     // gradient, hooks, place of the call: what few nodes have
+  Extras& extras();  ///< made when first asked for
 
   Extras* extras_ = nullptr;  // owned; a smart pointer here would cost every user's file time
   Node* next_dead_ = nullptr;
@@ -167,6 +169,7 @@ inline bool needs_grad(const Tensor& x) { return x.defined() && x.impl().node; }
 
 }  // namespace detail
 
+/// What the functions below do when something is to be recorded.
 template <class F, class Edges>
 Tensor record_node(Tensor out, const char* name, bool unbroadcast, F rule, Edges edges) {
   detail::Ref<Node> node(

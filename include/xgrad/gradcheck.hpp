@@ -66,12 +66,14 @@ std::vector<Tensor> call_checked(F& f, const std::vector<Tensor>& inputs) {
 /// to eight), and returns a Tensor or a list of them.
 class CheckedFunction {
  public:
+  /// Of a copy of f.
   template <class F>
   requires(!std::is_same_v<F, CheckedFunction> && !std::is_base_of_v<nn::Module, F> &&
            (detail::TakesList<F> || detail::arity<F>() <= 8)) CheckedFunction(F f)
       : call_([f = std::move(f)](const std::vector<Tensor>& inputs) mutable {
           return detail::call_checked(f, inputs);
         }) {}
+  /// Calls it.
   std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const { return call_(inputs); }
 
  private:
@@ -102,7 +104,7 @@ enum class Verdict {
   missing,            ///< no gradient arrives, though the function depends on the input
   wrong
 };
-const char* name(Verdict verdict);
+const char* name(Verdict verdict);  ///< "correct", "kink" ...
 
 /// One derivative: of one output, or a random mixture of all, by one element of an input.
 struct GradcheckEntry {
@@ -131,10 +133,10 @@ struct GradcheckReport {
   std::vector<GradcheckEntry> worst{};  ///< the worst elements, worst first
   std::string message{};                ///< all of this in words
 
-  explicit operator bool() const { return ok; }
-  std::string to_json() const;
+  explicit operator bool() const { return ok; }  ///< passed
+  std::string to_json() const;                   ///< all of it, on one line
 };
-std::ostream& operator<<(std::ostream& os, const GradcheckReport& report);
+std::ostream& operator<<(std::ostream& os, const GradcheckReport& report);  ///< the message
 
 /// Compares every derivative of `f(inputs)` that backward computes with differences of f: by each
 /// element of each input that requires a gradient; for random upstream gradients, and for each
@@ -160,6 +162,7 @@ GradcheckReport gradcheck(nn::Module& module, const std::vector<Tensor>& inputs,
                           const GradcheckOptions& options = {});
 GradcheckReport gradcheck(nn::Module& module, const CheckedFunction& forward,
                           const std::vector<Tensor>& inputs, const GradcheckOptions& options = {});
+/// And to second order.
 GradcheckReport gradgradcheck(nn::Module& module, const std::vector<Tensor>& inputs,
                               const GradcheckOptions& options = {});
 GradcheckReport gradgradcheck(nn::Module& module, const CheckedFunction& forward,

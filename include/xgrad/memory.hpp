@@ -8,6 +8,7 @@
 /// nothing is kept, so that they see every block.
 namespace xgrad::memory {
 
+/// Bytes of memory.
 struct Stats {
   std::int64_t allocated;  ///< bytes of the tensors alive in this process
   std::int64_t peak;       ///< the most of them at one time, since the start or reset_peak()
@@ -15,8 +16,8 @@ struct Stats {
                         ///< for itself (at most 9 MB), are not counted
   std::int64_t limit;   ///< the most that is kept
 };
-Stats stats();
-void reset_peak();
+Stats stats();      ///< at this time
+void reset_peak();  ///< the peak starts again from what is allocated
 
 /// Returns what is kept to the system: everything shared, and this thread's small blocks. Happens
 /// by itself before an allocation would fail.

@@ -271,6 +271,7 @@ struct Ellipsis {};
 /// dimension of size 1), or one tensor: int64 rows to take, or a bool mask.
 class Index {
  public:
+  /// What it is.
   enum class Kind { number, slice, ellipsis, new_axis, tensor };
   template <std::integral I>
   Index(I i) : kind_(Kind::number), number_(static_cast<std::int64_t>(i)) {}
@@ -279,10 +280,10 @@ class Index {
   Index(std::nullopt_t) : kind_(Kind::new_axis) {}
   Index(const Tensor& tensor) : kind_(Kind::tensor), tensor_(tensor) {}
 
-  Kind kind() const { return kind_; }
-  std::int64_t number() const { return number_; }
-  const Slice& slice() const { return slice_; }
-  const Tensor& tensor() const { return tensor_; }
+  Kind kind() const { return kind_; }               ///< which of them it is
+  std::int64_t number() const { return number_; }   ///< where it is a number
+  const Slice& slice() const { return slice_; }     ///< where it is a slice
+  const Tensor& tensor() const { return tensor_; }  ///< where it is a tensor
 
  private:
   Kind kind_;

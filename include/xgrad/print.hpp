@@ -29,7 +29,7 @@ struct PrintChanges {
 /// `set_printoptions({.precision = 2, .sci_mode = false})`, for all threads. Throws Error for an
 /// unknown profile, a precision outside 0 to 100 or edgeitems below 1.
 void set_printoptions(const PrintChanges& changes);
-const PrintOptions& get_printoptions();
+const PrintOptions& get_printoptions();  ///< those in force
 
 /// Changes the options for its own lifetime.
 class [[nodiscard]] ScopedPrintOptions {
@@ -45,10 +45,9 @@ class [[nodiscard]] ScopedPrintOptions {
   PrintOptions before_;
 };
 
-/// Exactly what PyTorch's print gives, `tensor([1., 2.], grad_fn=<MulBackward0>)`; an undefined
-/// tensor is `None`.
+/// Exactly as PyTorch prints it, `grad_fn` and all; an undefined tensor is `None`.
 std::string to_string(const Tensor& x);
-std::ostream& operator<<(std::ostream& os, const Tensor& x);
+std::ostream& operator<<(std::ostream& os, const Tensor& x);  ///< the same text
 
 /// The values of a tensor as Python lists them: `[[-1.2247, 0.0], [1.5, 2.0]]`, floats with as many
 /// digits as tell them apart from all other doubles.
@@ -67,8 +66,8 @@ class NestedList {
   Tensor values_;                      // floating point ones as float64
   friend std::string to_string(const NestedList& list);
 };
-std::string to_string(const NestedList& list);
-std::ostream& operator<<(std::ostream& os, const NestedList& list);
+std::string to_string(const NestedList& list);                       ///< as Python prints it
+std::ostream& operator<<(std::ostream& os, const NestedList& list);  ///< the same text
 
 /// Python's `True` or `False`.
 template <std::same_as<bool> B>

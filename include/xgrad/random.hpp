@@ -11,9 +11,9 @@ namespace xgrad {
 class Generator {
  public:
   explicit Generator(std::uint64_t seed = 0);
-  void manual_seed(std::uint64_t seed);
+  void manual_seed(std::uint64_t seed);  ///< begins again
 
-  std::uint32_t next_u32();
+  std::uint32_t next_u32();  ///< 32 random bits
   std::uint64_t next_u64();  ///< two words, the first is the high half
   /// Uniform in [0, 1): 24 random bits for float, 53 for double.
   template <class T>
@@ -28,8 +28,8 @@ class Generator {
     std::optional<double> kept_normal = std::nullopt;
     bool operator==(const State&) const = default;
   };
-  const State& state() const { return state_; }
-  void set_state(const State& state) { state_ = state; }
+  const State& state() const { return state_; }           ///< to go on from here later
+  void set_state(const State& state) { state_ = state; }  ///< goes on from there
   /// The same as an int64 tensor (627), for files. Throws Error for one that is no such state.
   Tensor get_state() const;
   void set_state(const Tensor& state);
@@ -47,7 +47,7 @@ double Generator::uniform<double>();
 /// The generator of this thread that every random function uses. Starts from seed 0.
 Generator& default_generator();
 /// Seeds it: `torch.manual_seed`.
-void manual_seed(std::uint64_t seed);
+void manual_seed(std::uint64_t seed);  ///< begins again
 
 /// Uniform in [0, 1).
 Tensor rand(Shape shape, TensorOptions options = {});
@@ -63,12 +63,13 @@ Tensor randint(std::int64_t low, I high, Shape shape, TensorOptions options = {}
 }
 /// A random order of 0 .. n - 1, int64.
 Tensor randperm(std::int64_t n, TensorOptions options = {});
-Tensor rand_like(const Tensor& x, TensorOptions options = {});
-Tensor randn_like(const Tensor& x, TensorOptions options = {});
+Tensor rand_like(const Tensor& x, TensorOptions options = {});   ///< of the shape and type of x
+Tensor randn_like(const Tensor& x, TensorOptions options = {});  ///< of the shape and type of x
 
 /// The same from a generator of your own.
 Tensor rand(Shape shape, Generator& generator, TensorOptions options = {});
-Tensor randn(Shape shape, Generator& generator, TensorOptions options = {});
+Tensor randn(Shape shape, Generator& generator, TensorOptions options = {});  ///< standard normal
+/// A random order.
 Tensor randperm(std::int64_t n, Generator& generator, TensorOptions options = {});
 
 }  // namespace xgrad

@@ -23,7 +23,7 @@ class Shape {
   template <std::integral I>
   Shape(I size) : sizes_{static_cast<std::int64_t>(size)}, dim_(1) {}
 
-  int dim() const { return dim_; }
+  int dim() const { return dim_; }  ///< how many sizes
   /// Number of elements: the product of the sizes, 1 for no dimensions.
   std::int64_t numel() const {
     std::int64_t n = 1;
@@ -37,8 +37,8 @@ class Shape {
   std::int64_t* end() { return sizes_ + dim_; }
   const std::int64_t* begin() const { return sizes_; }
   const std::int64_t* end() const { return sizes_ + dim_; }
-  std::int64_t back() const { return sizes_[dim_ - 1]; }
-  void push_back(std::int64_t size);  // throws ShapeError beyond max_dims
+  std::int64_t back() const { return sizes_[dim_ - 1]; }  ///< the last
+  void push_back(std::int64_t size);                      ///< throws ShapeError beyond max_dims
   bool operator==(const Shape& other) const;
   /// `shape[begin:end]`, of dimensions counted from the front; `a + b` puts the sizes of b behind.
   Shape slice(int begin, int end = max_dims) const;
@@ -69,7 +69,7 @@ class Dims {
   bool all() const { return !named_; }
   const std::int64_t* begin() const { return dims_.begin(); }
   const std::int64_t* end() const { return dims_.end(); }
-  int count() const { return dims_.dim(); }
+  int count() const { return dims_.dim(); }  ///< how many are named
 
  private:
   Shape dims_;

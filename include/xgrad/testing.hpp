@@ -34,6 +34,7 @@ AssertionResult gradients(F&& f, const std::vector<Tensor>& inputs,
   const GradcheckReport report = gradcheck(f, inputs, options);
   return (report ? AssertionSuccess() : AssertionFailure()) << report.message;
 }
+/// To second order.
 template <class F>
 AssertionResult gradients2(F&& f, const std::vector<Tensor>& inputs,
                            const GradcheckOptions& options = {}) {
@@ -41,6 +42,7 @@ AssertionResult gradients2(F&& f, const std::vector<Tensor>& inputs,
   return (report ? AssertionSuccess() : AssertionFailure()) << report.message;
 }
 
+/// EXPECT_TENSOR_NEAR.
 inline AssertionResult near(const char* a_text, const char* b_text, const Tensor& a,
                             const Tensor& b, double tolerance) {
   AssertionResult failure = AssertionFailure() << a_text << " and " << b_text << ": ";
@@ -75,6 +77,7 @@ inline AssertionResult near(const char* a_text, const char* b_text, const Tensor
                  << ::testing::PrintToString(y[worst]) << ", apart by " << furthest;
 }
 
+/// EXPECT_TENSOR_EQUAL.
 inline AssertionResult equal(const char* a_text, const char* b_text, const Tensor& a,
                              const Tensor& b) {
   if (a.defined() && b.defined() && a.dtype() != b.dtype()) {

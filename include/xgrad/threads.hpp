@@ -9,6 +9,6 @@ namespace xgrad {
 /// There is one pool of threads: OpenBLAS, if built with its own, is told to use none of them.
 /// Products by OpenBLAS built with OpenMP, or by another BLAS library, follow that library's rules.
 void set_num_threads(int n);
-int get_num_threads();
+int get_num_threads();  ///< the number in force
 
 }  // namespace xgrad

@@ -193,7 +193,8 @@ template <class T>
 void use_batch(const Tensor& x, double momentum, PerChannel& mean, PerChannel& var,
                Tensor& running_mean, Tensor& running_var) {
   kernels::Norm<T>::channel_moments(in_channels<T>(x), mean.data(), var.data());
-  const auto count = static_cast<double>(x.numel() / x.shape()[1]);
+  const std::int64_t values = x.numel() / x.shape()[1];
+  const auto count = static_cast<double>(values);
   if (XGRAD_BUG(batch_norm_momentum_reversed)) momentum = 1 - momentum;
   PerChannel unbiased = var;
   for (std::size_t c = 0; c < var.size(); ++c) {

@@ -10,9 +10,10 @@ struct Dataset {
   Tensor labels;  ///< int64 (N), each in [0, classes)
   std::int64_t classes = 0;
 
-  std::int64_t size() const { return inputs.size(0); }
+  std::int64_t size() const { return inputs.size(0); }  ///< rows
 };
 
+/// Two parts of a dataset.
 struct Split {
   Dataset train;
   Dataset test;

@@ -8,6 +8,7 @@
 
 namespace xgrad::data {
 
+/// Rows of a dataset.
 struct Batch {
   Tensor inputs;
   Tensor labels;
@@ -27,6 +28,7 @@ struct DataLoaderOptions {
 /// seed. PyTorch draws its orders in another way.
 class DataLoader {
  public:
+  /// Goes through one epoch.
   class Iterator {
    public:
     Batch operator*() const;
@@ -48,11 +50,11 @@ class DataLoader {
   /// Throws ShapeError unless there are as many labels as inputs.
   explicit DataLoader(Dataset dataset, DataLoaderOptions options = {});
 
-  Iterator begin();
+  Iterator begin();  ///< draws the order of a new epoch
   std::default_sentinel_t end() const { return {}; }
-  std::int64_t size() const;                     ///< batches in an epoch
-  std::int64_t epoch() const { return epoch_; }  ///< those that have come to their end
-  const Dataset& dataset() const { return dataset_; }
+  std::int64_t size() const;                           ///< batches in an epoch
+  std::int64_t epoch() const { return epoch_; }        ///< those that have come to their end
+  const Dataset& dataset() const { return dataset_; }  ///< all rows
   /// Its state is where the next epoch goes on.
   Generator& generator() { return generator_; }
 

@@ -20,6 +20,7 @@ struct Tanh : detail::Of<tanh> {};
 struct Sigmoid : detail::Of<sigmoid> {};
 struct LogSigmoid : detail::Of<logsigmoid> {};
 
+/// X, or negative_slope x below 0.
 struct LeakyReLU : Module {
   explicit LeakyReLU(double slope = 0.01) : negative_slope(slope) {}
   Tensor forward(const Tensor& x) override { return leaky_relu(x, negative_slope); }
@@ -27,6 +28,7 @@ struct LeakyReLU : Module {
   double negative_slope;
 };
 
+/// X, or alpha (exp(x) - 1) below 0.
 struct ELU : Module {
   explicit ELU(double scale = 1.0) : alpha(scale) {}
   Tensor forward(const Tensor& x) override { return elu(x, alpha); }
@@ -46,6 +48,7 @@ struct SoftplusOptions {
   double beta = 1;
   double threshold = 20;
 };
+/// Log(1 + exp(beta x)) / beta; x where beta x > threshold.
 struct Softplus : Module {
   explicit Softplus(SoftplusOptions with = {}) : options(with) {}
   Tensor forward(const Tensor& x) override { return softplus(x, options.beta, options.threshold); }
@@ -53,12 +56,14 @@ struct Softplus : Module {
   SoftplusOptions options;
 };
 
+/// Exp(x) / sum exp(x) along a dimension.
 struct Softmax : Module {
   explicit Softmax(std::int64_t along) : dim(along) {}
   Tensor forward(const Tensor& x) override { return softmax(x, dim); }
   std::string extra_repr() const override { return "dim=" + std::to_string(dim); }
   std::int64_t dim;
 };
+/// The logarithm of Softmax.
 struct LogSoftmax : Module {
   explicit LogSoftmax(std::int64_t along) : dim(along) {}
   Tensor forward(const Tensor& x) override { return log_softmax(x, dim); }

@@ -14,14 +14,16 @@ class ModuleList : public Module {
   }
 
   template <Layer M>
+  /// At the end; the reference stays valid.
   M& push_back(M&& module) {
     return register_module(std::to_string(size()), std::move(module));
   }
+  /// The same, of any type.
   Module& push_back(std::unique_ptr<Module> module) {
     return register_module(std::to_string(size()), std::move(module));
   }
 
-  std::int64_t size() const { return child_count(); }
+  std::int64_t size() const { return child_count(); }  ///< how many
   /// Negative counts from the end. Throws IndexError.
   Module& operator[](std::int64_t i) const;
   /// The same by its own type, `net.at<Linear>(0).weight`. Throws Error if it has another.
@@ -32,6 +34,7 @@ class ModuleList : public Module {
     return *module;
   }
 
+  /// Goes through the modules.
   struct Iterator {
     const ModuleList* list;
     std::int64_t i;

@@ -7,9 +7,9 @@
 
 namespace xgrad::nn::init {
 
-Tensor& constant_(Tensor& x, double value);
-Tensor& zeros_(Tensor& x);
-Tensor& ones_(Tensor& x);
+Tensor& constant_(Tensor& x, double value);  ///< value everywhere
+Tensor& zeros_(Tensor& x);                   ///< 0 everywhere
+Tensor& ones_(Tensor& x);                    ///< 1 everywhere
 /// U(low, high)
 Tensor& uniform_(Tensor& x, double low = 0, double high = 1,
                  Generator& generator = default_generator());
@@ -26,7 +26,7 @@ struct Fan {
   std::int64_t in;
   std::int64_t out;
 };
-Fan calculate_fan(const Shape& shape);
+Fan calculate_fan(const Shape& shape);  ///< of a weight
 
 /// Factor that keeps the variance through a nonlinearity ("linear", "conv1d" to "conv3d",
 /// "sigmoid", "tanh", "relu", "leaky_relu" with its slope, by default 0.01, "selu"). Throws Error

@@ -7,10 +7,12 @@
 
 namespace xgrad::nn {
 
+/// Of two tensors, which forward compares.
 class Loss : public Module {
  public:
   using Module::forward;
-  virtual Tensor forward(const Tensor& input, const Tensor& target) = 0;
+  virtual Tensor forward(const Tensor& input, const Tensor& target) = 0;  ///< the value
+  /// Forward, with the name in errors.
   Tensor operator()(const Tensor& input, const Tensor& target);
 };
 
@@ -25,6 +27,7 @@ class LossOf : public Loss {
     }
   }
   using Loss::forward;
+  /// f of both.
   Tensor forward(const Tensor& input, const Tensor& target) override {
     check_not_moved();
     return f(input, target, options_);
@@ -37,7 +40,7 @@ class LossOf : public Loss {
 /// `MSELoss({.reduction = Reduction::sum})`
 struct ReductionOptions {
   Reduction reduction = Reduction::mean;
-  operator Reduction() const { return reduction; }
+  operator Reduction() const { return reduction; }  ///< as the functions take it
 };
 
 struct L1Loss : LossOf<ReductionOptions, l1_loss> {

@@ -19,12 +19,15 @@ class Module;
 template <class M>
 concept Layer = std::derived_from<M, Module>;
 
+/// After forward.
 using ForwardHook = xgrad::detail::Function<Tensor(Module&, const Tensor& x, const Tensor& out)>;
+/// Before forward.
 using ForwardPreHook = xgrad::detail::Function<Tensor(Module&, const Tensor& x)>;
 
 struct LoadOptions {
   bool strict = true;  ///< missing and unexpected names are an error
 };
+/// Names that did not fit, where that is no error.
 struct LoadResult {
   std::vector<std::string> missing;
   std::vector<std::string> unexpected;
@@ -53,7 +56,7 @@ class Module {
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
-  virtual Tensor forward(const Tensor& x);
+  virtual Tensor forward(const Tensor& x);  ///< what it does, of its own; call the module instead
   /// Runs the forward pre-hooks, forward and the forward hooks. An Error that passes through names
   /// the module: `linear "encoder.fc1": ...`.
   Tensor operator()(const Tensor& x);
@@ -77,14 +80,14 @@ class Module {
 
   /// Sets the mode here and below, and nothing else.
   void train(bool on = true);
-  void eval() { train(false); }
-  bool is_training() const { return training_; }
+  void eval() { train(false); }                   ///< the other mode
+  bool is_training() const { return training_; }  ///< the mode
 
-  std::vector<Tensor> parameters() const;
-  StateDict named_parameters() const;
-  std::vector<Tensor> buffers() const;
-  StateDict named_buffers() const;
-  std::vector<std::pair<std::string, Module*>> named_children() const;
+  std::vector<Tensor> parameters() const;  ///< here and below, each once
+  StateDict named_parameters() const;      ///< "fc1.weight" ...
+  std::vector<Tensor> buffers() const;     ///< here and below
+  StateDict named_buffers() const;         ///< "norm.running_mean" ...
+  std::vector<std::pair<std::string, Module*>> named_children() const;  ///< those registered here
   /// This module, named "", and all below.
   std::vector<std::pair<std::string, Module*>> named_modules();
   /// Calls f on every module, children first.
@@ -113,21 +116,21 @@ class Module {
   std::uint64_t register_forward_hook(ForwardHook hook);
   /// `hook(module, input)` runs before forward and may return another input.
   std::uint64_t register_forward_pre_hook(ForwardPreHook hook);
-  void remove_hook(std::uint64_t id);
+  void remove_hook(std::uint64_t id);  ///< of either kind
 
   /// What stands between the parentheses in PyTorch's print of the module.
   virtual std::string extra_repr() const { return ""; }
   /// The name of the class, and the one its parent knows it by (empty: none).
   std::string type_name() const;
-  const std::string& name() const { return name_; }
+  const std::string& name() const { return name_; }  ///< in the parent
 
  protected:
   Module();
   Module(Module&&) noexcept;
   /// Throws Error for a module whose contents another one has taken over.
   void check_not_moved() const;
-  std::int64_t child_count() const;
-  Module& child(std::int64_t i) const;
+  std::int64_t child_count() const;     ///< of modules registered here
+  Module& child(std::int64_t i) const;  ///< no check of i
 
  private:
   struct Contents;  // children, parameters, buffers, hooks
@@ -149,6 +152,6 @@ class Module {
 
 /// PyTorch's tree of modules.
 std::string to_string(const Module& module);
-std::ostream& operator<<(std::ostream& os, const Module& module);
+std::ostream& operator<<(std::ostream& os, const Module& module);  ///< the same text
 
 }  // namespace xgrad::nn

@@ -141,8 +141,8 @@ class BatchNorm : public Module {
   /// eval until unfreeze(). weight and bias still train (see `requires_grad_` for those). Throws
   /// Error without running statistics.
   void freeze();
-  void unfreeze() { frozen_ = false; }
-  bool is_frozen() const { return frozen_; }
+  void unfreeze() { frozen_ = false; }        ///< ends freeze()
+  bool is_frozen() const { return frozen_; }  ///< between the two
   /// Mean 0, variance 1, no batch seen.
   void reset_running_stats();
 

@@ -25,8 +25,8 @@ class Optimizer {
   void zero_grad(ZeroGradOptions options = {});
   void zero_grad(bool set_to_none) { zero_grad({.set_to_none = set_to_none}); }
 
-  const char* name() const { return name_; }  ///< "AdamW"
-  std::size_t group_count() const { return groups_.size(); }
+  const char* name() const { return name_; }                  ///< "AdamW"
+  std::size_t group_count() const { return groups_.size(); }  ///< at least 1
   /// Learning rate of a group. Throws IndexError.
   double lr(std::size_t group = 0) const;
   /// Sets it for every group, or for one.
@@ -44,6 +44,7 @@ class Optimizer {
   void load_state_dict(const StateDict& state);
 
  protected:
+  /// A parameter and what is kept of it.
   struct Slot {
     Tensor param;
     std::int64_t step = 0;      // updates so far

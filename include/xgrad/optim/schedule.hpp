@@ -28,20 +28,20 @@ class LRScheduler {
   void step();
   /// The rates that the last step() set, one per group.
   const std::vector<double>& get_last_lr() const { return last_lr_; }
-  std::int64_t last_epoch() const { return last_epoch_; }
+  std::int64_t last_epoch() const { return last_epoch_; }  ///< how often step() was called
 
   /// "last_epoch", "base_lrs", "last_lr" and what else the schedule counts. The rates in force are
   /// in the optimizer's state: to go on, make both, then load both. Throws Error, with nothing
   /// changed, for entries that are missing, unknown, misshapen or out of range.
   StateDict state_dict() const;
-  void load_state_dict(const StateDict& state);
+  void load_state_dict(const StateDict& state);  ///< what state_dict() gave
 
  protected:
   explicit LRScheduler(Optimizer& optimizer);
   /// The rate of a group at an epoch, by default the one in force. Each constructor calls step()
   /// for epoch 0 when its settings are in place.
   virtual double rate(const ScheduleAt& at) const;
-  virtual std::optional<double> momentum(const ScheduleAt& at) const;
+  virtual std::optional<double> momentum(const ScheduleAt& at) const;  ///< by default left as it is
   /// Sets everything for this epoch, or throws with nothing changed.
   virtual void advance(std::int64_t epoch);
   /// What later schedules start from.
@@ -198,6 +198,7 @@ using OneCycleLR = ScheduleOf<OneCycleLROptions>;
 /// })`. One function for all groups, or one for each. A factor must be finite and at least 0.
 class LambdaLR final : public LRScheduler {
  public:
+  /// With functions of the epoch.
   template <class... F>
   requires(sizeof...(F) > 0 && (std::is_invocable_r_v<double, F&, int> &&
                                 ...)) explicit LambdaLR(Optimizer& optimizer, F... f)
@@ -242,7 +243,7 @@ struct ReduceLROnPlateauOptions {
 class ReduceLROnPlateau final : public LRScheduler {
  public:
   explicit ReduceLROnPlateau(Optimizer& optimizer, ReduceLROnPlateauOptions options = {});
-  void step(double metric);
+  void step(double metric);  ///< after an epoch, with its loss
 
  private:
   void advance(std::int64_t epoch) override;

@@ -28,11 +28,13 @@ class DetachNorm : public nn::Module {
   Tensor& bias;
 };
 
+/// One step of a training.
 struct DetachStep {
   double loss = 0;           ///< of the batch
   double test_accuracy = 0;  ///< after the step
   double gradient = 0;       ///< norm of the gradient of the first layer's weight
 };
+/// One training.
 struct DetachRun {
   bool mean = false, var = false;  ///< what was detached
   std::uint64_t seed = 0;

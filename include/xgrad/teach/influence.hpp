@@ -28,6 +28,7 @@ struct InfluenceOptions {
   double eps = 1e-5;
   std::uint64_t seed = 0;
 };
+/// The influence in one layer.
 struct LayerInfluence {
   std::string layer;  ///< "BatchNorm in train mode"
   Influence influence;

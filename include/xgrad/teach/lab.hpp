@@ -28,6 +28,7 @@ void check(const LabOptions& options, const data::Split& data);
 /// Called after each step with the number of steps done; false ends the experiment early.
 using Watch = std::function<bool(std::int64_t done)>;
 
+/// Mean and variance of one feature.
 struct Moments {
   double mean = 0;
   double var = 0;  ///< of BatchNorm unbiased, as the running one is; of LayerNorm divided by n
@@ -60,6 +61,7 @@ struct NormStep {
   double other_rows = 0;  ///< row 0 in train mode among other rows against it in the batch
 };
 
+/// One step of a training.
 struct LabStep {
   double loss = 0;           ///< of the batch, train mode
   double eval_loss = 0;      ///< of the same batch with the same weights, eval mode
@@ -68,6 +70,7 @@ struct LabStep {
   std::vector<NormStep> norms{};
 };
 
+/// One training.
 struct LabRun {
   std::string norm;  ///< LayerNorm, BatchNorm
   std::vector<LabStep> steps{};

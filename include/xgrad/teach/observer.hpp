@@ -14,7 +14,7 @@ class NonFiniteError : public Error {
  public:
   NonFiniteError(const std::string& text, std::string in_layer, std::int64_t at_step)
       : Error(text), layer(std::move(in_layer)), step(at_step) {}
-  const char* what() const noexcept override { return std::runtime_error::what(); }
+  const char* what() const noexcept override { return std::runtime_error::what(); }  ///< the text
   std::string layer;
   std::int64_t step;
 };
@@ -29,12 +29,14 @@ struct LayerRecord {
   Statistics running_mean{}, running_var{};
 };
 
+/// One parameter at one step.
 struct ParameterRecord {
   double norm = none;      ///< before the update
   double gradient = none;  ///< norm of its gradient
   double update = none;    ///< norm of its change by the step, divided by the norm before
 };
 
+/// One step.
 struct Record {
   std::int64_t step = 0;
   double loss = none;
@@ -75,13 +77,14 @@ class Observer {
   /// or a gradient is not finite; a BatchNorm that is given such values throws it in forward.
   void step(optim::Optimizer& optimizer, const Tensor& loss);
 
+  /// Where a record of a layer belongs.
   struct Layer {
     std::string name;  ///< in the module, "encoder.fc1"
     std::string type;  ///< "Linear"
   };
-  const std::vector<Layer>& layers() const;
-  const std::vector<std::string>& parameters() const;
-  const std::vector<Record>& records() const;
+  const std::vector<Layer>& layers() const;            ///< in the order of the module
+  const std::vector<std::string>& parameters() const;  ///< their names
+  const std::vector<Record>& records() const;          ///< one a step
 
  private:
   struct State;

@@ -13,6 +13,7 @@ struct ScaleRow {
   double gradient = 0;  ///< |dL/dW| beside that of alpha 1: 1 / alpha where nothing else matters
   double off = 0;       ///< largest |alpha dW - dW of alpha 1|, in parts of the largest |dW|
 };
+/// One norm, at each scale.
 struct ScaleCase {
   std::string norm;  ///< "LayerNorm", "BatchNorm in train mode", "BatchNorm in eval mode"
   std::vector<ScaleRow> rows{};
