@@ -33,8 +33,6 @@ code, pre { font: .92em/1.45 ui-monospace, monospace; background: var(--soft); b
 code { padding: .1em .3em }
 pre { padding: .7rem .9rem; overflow-x: auto }
 tbody th { min-width: 5.5em }
-.formula .katex-display { margin: 0 }
-.formula .katex-display > .katex { text-align: left }
 .scroll, .formula { overflow-x: auto; max-width: 100% }
 .formula { margin: .8rem 0; padding: .2rem 0; overflow-y: hidden }
 figure { margin: 1.2rem 0 }
@@ -55,6 +53,9 @@ svg { max-width: 100% }
 .scroll > svg { max-width: none; background: #fff }
 @media print { body { max-width: none; padding: 0 } nav { display: none } figure, tr, .formula { break-inside: avoid } h2, h3 { break-after: avoid } .scroll, .formula, pre { overflow: visible } }
 )";
+
+constexpr const char* formula_style =
+    ".katex-display { margin: 0 } .katex-display > .katex { text-align: left }";
 
 // Debian packs Vega as parts for a module loader (AMD), not as one file: this is the loader.
 constexpr std::string_view vega_begin = R"(
@@ -301,7 +302,7 @@ std::string Page::html() const {
   if (charts_ > 0) out += "<!-- Carries Vega, BSD-3-Clause, University of Washington. -->\n";
   if (formulas_) {
     out += "<!-- Carries KaTeX, MIT, Khan Academy and other contributors. -->\n<style>";
-    out += katex_style() + "</style>\n";
+    out += katex_style() + formula_style + "</style>\n";
   }
   out += fmt::format("<style>{}</style>\n</head>\n<body>\n<header><h1>{}</h1></header>\n", style,
                      escaped(title_));
