@@ -11,7 +11,7 @@ using xg::Tensor;
 
 namespace {
 
-const Tensor& find(const xg::StateDict& state, const std::string& name) {
+const Tensor& tensor_of(const xg::StateDict& state, const std::string& name) {
   for (const auto& [key, tensor] : state) {
     if (key == name) return tensor;
   }
@@ -169,7 +169,7 @@ void run_training(Case& c) {
     if (k == 0) {
       for (const Json& grad : c["first_grads"]) {
         const std::string name = grad.at("name");
-        c.expect("first grad of " + name, find(net.named_parameters(), name).grad(), grad);
+        c.expect("first grad of " + name, tensor_of(net.named_parameters(), name).grad(), grad);
       }
     }
     optimizer->step();
@@ -177,12 +177,12 @@ void run_training(Case& c) {
   const xg::StateDict state = net.state_dict();
   for (const Json& json : c["final"]) {
     const std::string name = json.at("name");
-    c.expect("final " + name, find(state, name), json);
+    c.expect("final " + name, tensor_of(state, name), json);
   }
   if (c.has("running_mean")) {
-    c.expect("running_mean", find(state, "norm.running_mean"), c["running_mean"]);
-    c.expect("running_var", find(state, "norm.running_var"), c["running_var"]);
-    c.expect("num_batches_tracked", find(state, "norm.num_batches_tracked").item<double>(),
+    c.expect("running_mean", tensor_of(state, "norm.running_mean"), c["running_mean"]);
+    c.expect("running_var", tensor_of(state, "norm.running_var"), c["running_var"]);
+    c.expect("num_batches_tracked", tensor_of(state, "norm.num_batches_tracked").item<double>(),
              number(c["num_batches_tracked"]));
   }
   net.eval();
@@ -276,7 +276,7 @@ void run_state(Case& c) {
   net.train();
   c.expect("y_train", net(c.tensor(c["x"])), to_1e_6(c["y_train"]));
   for (const auto& [name, expected] : c["buffers_after_train_forward"].items()) {
-    const Tensor& got = find(state, name);
+    const Tensor& got = tensor_of(state, name);
     Json typed = expected;
     if (!typed.contains("dtype")) typed["dtype"] = xg::name(got.dtype());
     c.expect(name, got, typed);
