@@ -39,7 +39,7 @@ static DetachRun train(const data::Split& data, const LabOptions& options, Detac
     sgd.step();
     step.test_accuracy = accuracy(output_in(net, false, data.test.inputs), data.test.labels);
     run.steps.push_back(step);
-    if (watch && !watch(done + t)) {
+    if (!watch(done + t)) {
       run.ended = "stopped";
       break;
     }

@@ -2,6 +2,8 @@
 
 /// What the experiments share: the net, its batches, and leaving no trace.
 
+#include <functional>
+
 #include "xgrad/random.hpp"
 #include "xgrad/teach/lab.hpp"
 

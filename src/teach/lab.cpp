@@ -110,7 +110,7 @@ LabRun train(const char* name, const MakeNorm& make, const data::Split& data,
       sgd.zero_grad(true);
       loss.backward();
       sgd.step();
-      if (watch && !watch(done + t)) {
+      if (!watch(done + t)) {
         run.ended = "stopped";
         break;
       }

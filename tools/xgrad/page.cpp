@@ -1,5 +1,6 @@
 #include "page.hpp"
 
+#include <functional>
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -45,6 +45,6 @@ struct DetachRun {
 /// Trains the same net with neither, mean, variance and both detached, from `seeds` seeds each
 /// (seed, seed + 1, ...); four runs of the first seed come first.
 std::vector<DetachRun> detach_experiment(const data::Split& data, const LabOptions& options,
-                                         std::int64_t seeds, const Watch& watch = {});
+                                         std::int64_t seeds, const Watch& watch = go_on);
 
 }  // namespace xgrad::teach

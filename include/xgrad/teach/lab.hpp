@@ -3,9 +3,8 @@
 /// The train/eval laboratory: the same net with LayerNorm and with BatchNorm, measured at each
 /// step.
 
-#include <functional>
-
 #include "xgrad/data.hpp"
+#include "xgrad/detail/function.hpp"
 #include "xgrad/nn.hpp"
 
 namespace xgrad::teach {
@@ -26,7 +25,8 @@ struct LabOptions {
 void check(const LabOptions& options, const data::Split& data);
 
 /// Called after each step with the number of steps done; false ends the experiment early.
-using Watch = std::function<bool(std::int64_t done)>;
+using Watch = detail::Function<bool(std::int64_t)>;
+inline bool go_on(std::int64_t) { return true; }  ///< the Watch that ends nothing
 
 /// Mean and variance of one feature.
 struct Moments {
@@ -83,7 +83,7 @@ struct LabRun {
 struct Lab {
   LabRun layer, batch;
 };
-Lab train_eval_lab(const data::Split& data, const LabOptions& options, const Watch& watch = {});
+Lab train_eval_lab(const data::Split& data, const LabOptions& options, const Watch& watch = go_on);
 
 /// BatchNorm in float64, fed the first layer's output for one batch again and again: its running
 /// statistics after t steps beside the law (1 - m)^t start + (1 - (1 - m)^t) batch, for feature 0,
