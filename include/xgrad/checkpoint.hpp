@@ -52,10 +52,11 @@ struct Checkpoint {
 /// that there are left alone, when it cannot be written.
 std::string save_checkpoint(const std::string& folder, const Checkpoint& run);
 
+/// What load_checkpoint found.
 struct LoadedCheckpoint {
   std::string path{};                  ///< the file; empty: there was none
   std::vector<std::string> damaged{};  ///< errors of later ones that had to be passed over
-  explicit operator bool() const { return !path.empty(); }
+  explicit operator bool() const { return !path.empty(); }  ///< there was one
 };
 
 /// Loads the last checkpoint of a folder, or a file. One that is damaged (the files have checksums)

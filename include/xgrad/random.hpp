@@ -32,7 +32,7 @@ class Generator {
   void set_state(const State& state) { state_ = state; }  ///< goes on from there
   /// The same as an int64 tensor (627), for files. Throws Error for one that is no such state.
   Tensor get_state() const;
-  void set_state(const Tensor& state);
+  void set_state(const Tensor& state);  ///< what get_state() gave
 
  private:
   void refill();

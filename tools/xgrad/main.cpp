@@ -198,8 +198,9 @@ void add_lab_options(CLI::App& app, tool::LabCommand& o) {
 int run(int argc, char** argv) {
   CLI::App app{"xgrad: small training experiments with LayerNorm and BatchNorm", "xgrad"};
   app.require_subcommand(1);
-  app.set_version_flag(
-      "--version", [] { return fmt::format("xgrad {}\n{}", xgrad::version(), xgrad::show_config()); });
+  app.set_version_flag("--version", [] {
+    return fmt::format("xgrad {}\n{}", xgrad::version(), xgrad::show_config());
+  });
   app.get_formatter()->column_width(34);
   app.footer("xgrad COMMAND --help tells the options of a command.");
 

@@ -11,6 +11,7 @@ namespace xgrad::teach {
 
 /// A normalization as a formula: `y = (x - mean) / sqrt(variance + eps) * weight + bias`.
 struct Norm {
+  /// Of which layer.
   enum Kind { layer, batch, rms, group };
   Kind kind = layer;
   Shape normalized_shape{};                  ///< layer, rms; empty: the last dimension of x
@@ -29,7 +30,7 @@ struct Norm {
   /// The values normalized together have a mean and a variance of their own, through which
   /// gradient flows; without: constants.
   bool own_statistics() const { return kind != batch || training; }
-  bool centred() const { return kind != rms; }
+  bool centred() const { return kind != rms; }  ///< the mean is subtracted
 };
 
 /// How far two tensors of one shape agree. NaN equals NaN here.
@@ -67,6 +68,7 @@ struct Identity {
   Comparison comparison{};  ///< scaled by the sum of what is added up
 };
 
+/// One normalization, forward and backward, number by number.
 struct Explanation {
   Norm norm;  ///< with everything filled in that was left out
   Tensor x, upstream;
