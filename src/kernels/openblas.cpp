@@ -69,21 +69,27 @@ bool multiplies_right(Gemm gemm) {
   const auto small = [](int i, int range) { return static_cast<T>(i % range - range / 2); };
   const T one = 1, zero = 0;
   for (const auto& [n, m, k] : {std::array{9, 21, 11}, std::array{130, 121, 70}}) {
-    std::vector<T> a(static_cast<std::size_t>(n * k)), b(static_cast<std::size_t>(k * m));
+    const auto vector = [](int size, T value) {
+      return std::vector<T>(static_cast<std::size_t>(size), value);
+    };
+    std::vector<T> a = vector(n * k, 0), b = vector(k * m, 0);
+    const auto at = [](std::vector<T>& x, int i) -> T& { return x[static_cast<std::size_t>(i)]; };
     for (const bool turn_a : {false, true}) {
       for (const bool turn_b : {false, true}) {  // in columns, as Fortran has it
         for (int p = 0; p < k; ++p) {
-          for (int i = 0; i < n; ++i) a[turn_a ? i * k + p : p * n + i] = small(i, 5) * small(p, 7);
-          for (int j = 0; j < m; ++j) b[turn_b ? p * m + j : j * k + p] = small(p, 7) * small(j, 9);
+          for (int i = 0; i < n; ++i)
+            at(a, turn_a ? i * k + p : p * n + i) = small(i, 5) * small(p, 7);
+          for (int j = 0; j < m; ++j)
+            at(b, turn_b ? p * m + j : j * k + p) = small(p, 7) * small(j, 9);
         }
-        std::vector<T> c(static_cast<std::size_t>(n * m), std::numeric_limits<T>::quiet_NaN());
+        std::vector<T> c = vector(n * m, std::numeric_limits<T>::quiet_NaN());
         gemm(turn_a ? "T" : "N", turn_b ? "T" : "N", &n, &m, &k, &one, a.data(), turn_a ? &k : &n,
              b.data(), turn_b ? &m : &k, &zero, c.data(), &n);
         T square = 0;
         for (int p = 0; p < k; ++p) square += small(p, 7) * small(p, 7);
         for (int j = 0; j < m; ++j) {
           for (int i = 0; i < n; ++i) {
-            if (c[j * n + i] != square * small(i, 5) * small(j, 9)) return false;
+            if (at(c, j * n + i) != square * small(i, 5) * small(j, 9)) return false;
           }
         }
       }

@@ -22,4 +22,8 @@ std::string explain_text(const xgrad::teach::Explanation& e, const ExplainView& 
 Page explain_page(const xgrad::teach::Explanation& e, const ExplainView& view);
 std::string explain_json(const xgrad::teach::Explanation& e, const ExplainView& view);
 
+/// The elements as all three show them: a float32 as the shortest decimal number that names it, and
+/// no sign for 0 and NaN.
+std::vector<double> elements(const xgrad::Tensor& x);
+
 }  // namespace tool

@@ -33,7 +33,6 @@ nav ul { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; margin: 1rem 0 0; pa
 code, pre { font: .92em/1.45 ui-monospace, monospace; background: var(--soft); border-radius: 3px }
 code { padding: .1em .3em }
 pre { padding: .7rem .9rem; overflow-x: auto }
-tbody th { min-width: 5.5em }
 .scroll, .formula { overflow-x: auto; max-width: 100% }
 .formula { margin: .8rem 0; padding: .2rem 0; overflow-y: hidden }
 figure { margin: 1.2rem 0 }
