@@ -1,7 +1,7 @@
 #include "page.hpp"
 
-#include <functional>
 #include <fmt/format.h>
+#include <functional>
 
 #include <algorithm>
 #include <cstdlib>

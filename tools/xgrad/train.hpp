@@ -35,8 +35,8 @@ bool is_image_data(const std::string& name);
 /// a fifth is set aside for testing. Throws FileError.
 xgrad::data::Split load_data(const std::string& name);
 
-/// Finds out before the work that its result cannot be saved: throws FileError with what the file is
-/// for. Leaves no file behind; an empty path is none.
+/// Finds out before the work that its result cannot be saved: throws FileError with what the file
+/// is for. Leaves no file behind; an empty path is none.
 void check_writable(const char* what, const std::string& path);
 
 struct TrainResult {
