@@ -168,7 +168,8 @@ Observer::Observer(nn::Module& module, ObserverOptions options) : state_(new Sta
   for (auto& [name, m] : module.named_modules()) {
     // Its output is that of its last layer.
     if (typeid(*m) == typeid(nn::Sequential) && !m->named_children().empty()) continue;
-    State::Watched& at = s.watched.emplace_back(m, name);
+    s.watched.push_back({.module = m, .name = name});
+    State::Watched& at = s.watched.back();
     for (std::size_t p = 0; p < s.parameters.size(); ++p) {
       const std::string& full = s.parameter_names[p];
       const std::size_t dot = full.rfind('.');
