@@ -56,7 +56,7 @@ TEST(Lab, LayerNormIsTheSameBitForBitInEveryModeAndBatch) {
 // ---- BatchNorm: the running statistics ----------------------------------------------------------
 
 TEST(Lab, RunningStatisticsFollowTheirLawOnOneBatchAgainAndAgain) {
-  for (const std::uint64_t seed : {0, 1, 2}) {
+  for (const std::uint64_t seed : {0U, 1U, 2U}) {
     for (const double momentum : {0.0, 0.01, 0.1, 0.5, 1.0}) {
       xg::manual_seed(seed);
       const xg::Tensor x = xg::randn({2 + 5 * static_cast<std::int64_t>(seed), 3}, f64) * 4 + 10;
@@ -88,7 +88,7 @@ TEST(Lab, RunningStatisticsFollowTheirLawOnOneBatchAgainAndAgain) {
 // ---- the same net with both ---------------------------------------------------------------------
 
 TEST(Lab, LayerNormHasNoGapAndBatchNormHasOne) {
-  for (const std::uint64_t seed : {0, 7}) {
+  for (const std::uint64_t seed : {0U, 7U}) {
     for (const std::int64_t batch : {2, 32}) {
       const teach::Lab lab = teach::train_eval_lab(
           digits(), {.hidden = {24, 12}, .batch = batch, .lr = 0.05, .steps = 20, .seed = seed});
@@ -208,7 +208,7 @@ TEST(Lab, RefusesOptionsOutsideTheirRange) {
 // ---- who gets gradient from whom ----------------------------------------------------------------
 
 TEST(Lab, OnlyBatchNormInTrainModeGivesGradientAcrossSamples) {
-  for (const std::uint64_t seed : {0, 1, 2, 3}) {
+  for (const std::uint64_t seed : {0U, 1U, 2U, 3U}) {
     for (const auto& [samples, features] : {std::pair(4, 6), {2, 5}, {7, 2}}) {
       const auto cases =
           teach::compare_influence({.samples = samples, .features = features, .seed = seed});
@@ -253,7 +253,7 @@ TEST(Lab, InfluenceIsTheJacobianAndLeavesNoTrace) {
 // ---- mean and variance as constants -------------------------------------------------------------
 
 TEST(Lab, DetachNormDropsTheTermsOfTheGradient) {
-  for (const std::uint64_t seed : {0, 1, 2}) {
+  for (const std::uint64_t seed : {0U, 1U, 2U}) {
     xg::manual_seed(seed);
     const xg::Tensor x = (xg::randn({4, 7}, f64) * 2 + 1).requires_grad_();
     const xg::Tensor g = xg::randn({4, 7}, f64), weight = xg::randn({7}, f64);
@@ -311,7 +311,7 @@ TEST(Lab, WithOneNormTheGradientThroughTheMeanIsWorthNothing) {
 // ---- the size of a weight before a norm ---------------------------------------------------------
 
 TEST(Lab, AWeightsSizeBeforeANormDividesItsGradient) {
-  for (const std::uint64_t seed : {0, 1, 2}) {
+  for (const std::uint64_t seed : {0U, 1U, 2U}) {
     // Without eps, powers of two change nothing but exponents: no rounding.
     const auto exact =
         teach::scale_experiment(digits(), {.eps = 0, .seed = seed}, {0.25, 1, 8, 1024});
