@@ -227,7 +227,9 @@ void memory::trim() {
   detail::storage_lists().release();
   detail::release_small();
 #ifdef __GLIBC__
-  malloc_trim(0);  // malloc keeps what lies between blocks in use
+  // malloc keeps what lies between blocks in use. Under sanitizers malloc is theirs, and glibc's
+  // heap, never used, must not be touched.
+  if (detail::pooled) malloc_trim(0);
 #endif
 }
 
