@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <thread>
 
@@ -83,7 +84,8 @@ TEST(MemoryPool, TrimReturnsPagesToTheSystem) {
   EXPECT_LT(resident(), full - 60 * MiB);
 }
 
-// What a training loop needs it has after its first steps.
+// What a training loop needs it has after its first steps. Of several counts the least is judged: a
+// thread's first product takes pages for its packed operand once, whenever the thread first gets one.
 TEST(MemoryPool, AStepTakesNoFreshPages) {
   if (!pooled) GTEST_SKIP() << "every block is fresh under sanitizers";
   xg::manual_seed(1);
@@ -97,15 +99,21 @@ TEST(MemoryPool, AStepTakesNoFreshPages) {
     loss.backward();
     adam.step();
   };
+  const auto faults = [] {
+    rusage used{};
+    getrusage(RUSAGE_SELF, &used);
+    return used.ru_minflt;
+  };
   for (const bool set_to_none : {true, false}) {
     for (int i = 0; i < 3; ++i) step(set_to_none);
-    rusage before{}, after{};
     const memory::Stats kept = memory::stats();
-    getrusage(RUSAGE_SELF, &before);
-    for (int i = 0; i < 20; ++i) step(set_to_none);
-    getrusage(RUSAGE_SELF, &after);
-    // The tensors of one step are 1000 pages; what else runs in the process takes some, too.
-    EXPECT_LE(after.ru_minflt - before.ru_minflt, 500);
+    long least = 1000;
+    for (int count = 0; count < 5; ++count) {
+      const long before = faults();
+      for (int i = 0; i < 10; ++i) step(set_to_none);
+      least = std::min(least, faults() - before);
+    }
+    EXPECT_LE(least, 5);  // the tensors of one step are 1000 pages
     EXPECT_EQ(memory::stats().allocated, kept.allocated);
     EXPECT_EQ(memory::stats().cached, kept.cached);
   }
