@@ -87,7 +87,7 @@ static Tensor norm_of_rows(const char* op, bool centered, const Tensor& x,
   const Tensor scale = affine && !weight.defined() ? ones(normalized_shape, like) : weight;
   const Tensor offset = affine && !bias.defined() ? zeros(normalized_shape, like) : bias;
   detail::dispatch_floating(x.dtype(), [&]<class T>(T) {
-    kernels::Norm<T>::rows({rows, cols, centered, pointer<T>(x), pointer<T>(scale)},
+    kernels::RowNorm<T>::forward({rows, cols, centered, pointer<T>(x), pointer<T>(scale)},
                            pointer<T>(offset), eps, y.mut<T>().data(), mean.data(), rstd.data());
   });
   if (XGRAD_BUG(layer_norm_plain_cuts_graph) && !affine) return y;
@@ -113,7 +113,7 @@ static Tensor norm_of_rows(const char* op, bool centered, const Tensor& x,
         Tensor dbias = parameters ? empty(normalized_shape, like_g) : Tensor();
         detail::dispatch_floating(g.dtype(), [&]<class T>(T) {
           const auto to = [](Tensor& d) { return d.defined() ? d.mut<T>().data() : nullptr; };
-          kernels::Norm<T>::rows_backward({rows, cols, centered, pointer<T>(x), pointer<T>(weight)},
+          kernels::RowNorm<T>::backward({rows, cols, centered, pointer<T>(x), pointer<T>(weight)},
                                           pointer<T>(g), mean.data(), rstd.data(), to(dx),
                                           to(dweight), to(dbias));
         });
@@ -192,7 +192,7 @@ kernels::Channels<T> in_channels(const Tensor& x, const Tensor& g = {}) {
 template <class T>
 void use_batch(const Tensor& x, double momentum, PerChannel& mean, PerChannel& var,
                Tensor& running_mean, Tensor& running_var) {
-  kernels::Norm<T>::channel_moments(in_channels<T>(x), mean.data(), var.data());
+  kernels::ChannelNorm<T>::moments(in_channels<T>(x), mean.data(), var.data());
   const std::int64_t values = x.numel() / x.shape()[1];
   const auto count = static_cast<double>(values);
   if (XGRAD_BUG(batch_norm_momentum_reversed)) momentum = 1 - momentum;
@@ -261,7 +261,7 @@ Tensor batch_norm(const Tensor& x, Tensor running_mean, Tensor running_var, cons
       scale[c] *= rstd[c];
     }
     const PerChannel offset = numbers(bias, channels, 0);
-    kernels::Norm<T>::channel_map(in_channels<T>(x), mean.data(), scale.data(), offset.data(),
+    kernels::ChannelNorm<T>::map(in_channels<T>(x), mean.data(), scale.data(), offset.data(),
                                   nullptr, y.mut<T>().data());
   });
 
@@ -294,7 +294,7 @@ Tensor batch_norm(const Tensor& x, Tensor running_mean, Tensor running_var, cons
         detail::dispatch_floating(g.dtype(), [&]<class T>(T) {
           const kernels::Channels<T> in = in_channels<T>(x, g);
           if (training || needs[1] || needs[2]) {
-            kernels::Norm<T>::channel_sums(in, mean.data(), sum_g.data(), sum_g_xhat.data());
+            kernels::ChannelNorm<T>::sums(in, mean.data(), sum_g.data(), sum_g_xhat.data());
           }
           const auto count = static_cast<double>(in.batch * in.inner);
           for (std::size_t c = 0; c < zero.size(); ++c) {
@@ -306,10 +306,10 @@ Tensor batch_norm(const Tensor& x, Tensor running_mean, Tensor running_var, cons
           if (!needs[0]) return;
           T* to = dx.mut<T>().data();
           if (training) {
-            kernels::Norm<T>::channel_map(in, mean.data(), x_scale.data(), offset.data(),
+            kernels::ChannelNorm<T>::map(in, mean.data(), x_scale.data(), offset.data(),
                                           scale.data(), to);
           } else {  // mean and var do not depend on x
-            kernels::Norm<T>::channel_map(in_channels<T>(g), zero.data(), scale.data(), zero.data(),
+            kernels::ChannelNorm<T>::map(in_channels<T>(g), zero.data(), scale.data(), zero.data(),
                                           nullptr, to);
           }
         });
