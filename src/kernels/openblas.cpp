@@ -27,6 +27,7 @@ extern "C" {
 [[gnu::weak]] int openblas_get_parallel(void);
 [[gnu::weak]] int openblas_get_num_threads(void);
 [[gnu::weak]] void openblas_set_num_threads(int);
+[[gnu::weak]] int blas_thread_shutdown_(void);
 [[gnu::weak]] void gotoblas_dynamic_quit(void);
 [[gnu::weak]] void gotoblas_dynamic_init(void);
 }
@@ -38,6 +39,7 @@ constexpr char* (*openblas_get_corename)() = nullptr;
 constexpr int (*openblas_get_parallel)() = nullptr;
 constexpr int (*openblas_get_num_threads)() = nullptr;
 constexpr void (*openblas_set_num_threads)(int) = nullptr;
+constexpr int (*blas_thread_shutdown_)() = nullptr;
 constexpr void (*gotoblas_dynamic_quit)() = nullptr;
 constexpr void (*gotoblas_dynamic_init)() = nullptr;
 #endif
@@ -134,6 +136,9 @@ struct Library {
     allowed = openblas_get_num_threads();
     ours = openblas_get_parallel && openblas_get_parallel() != 2;  // 2: OpenMP's
     if (ours) use(1);
+    // Its threads would look for work for their first tenth of a second, on a processor that ours
+    // need. It starts them again for whoever asks it for more than one.
+    if (ours && blas_thread_shutdown_) blas_thread_shutdown_();
     const std::string core = openblas_get_corename ? openblas_get_corename() : "";
     likes_pieces = core == "SkylakeX" || core == "Cooperlake" || core == "SapphireRapids";
   }
