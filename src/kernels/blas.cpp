@@ -37,8 +37,9 @@ static std::int64_t piece(bool transpose_b, std::int64_t n, std::int64_t m, std:
   return fits(std::min(most, 1200.0 / static_cast<double>(n)));
 }
 
-/// Fewer multiplications than this are done before another thread has woken up.
-constexpr double worth_a_thread = 2e6;
+/// Fewer multiplications than this are not worth another thread, and the way of what it reads and
+/// writes from one processor's cache to the other's.
+constexpr double worth_a_thread = 4e6;
 
 template <class T>
 void gemm(bool transpose_a, bool transpose_b, std::int64_t n, std::int64_t m, std::int64_t k,

@@ -18,11 +18,14 @@ void update(const Step& step, Tensor& param, const Tensor& grad, std::vector<Ten
     }
     const T* g = grad.data<T>().data();
     T* p = param.mut<T>().data();
-    kernels::parallel(param.numel(), 1 << 16, [&](auto, std::int64_t first, std::int64_t end) {
-      T* part[3] = {};
-      for (int i = 0; i < 3; ++i) part[i] = rows[i] ? rows[i] + first : nullptr;
-      kernels::update(end - first, step, g + first, p + first, part);
-    });
+    // What one processor has updated, the products of the next step read in the same cache.
+    constexpr std::int64_t worth_a_thread = 1 << 18;
+    kernels::parallel(param.numel(), worth_a_thread,
+                      [&](auto, std::int64_t first, std::int64_t end) {
+                        T* part[3] = {};
+                        for (int i = 0; i < 3; ++i) part[i] = rows[i] ? rows[i] + first : nullptr;
+                        kernels::update(end - first, step, g + first, p + first, part);
+                      });
   });
 }
 

@@ -51,17 +51,21 @@ Process::Process(const std::vector<std::string>& command,
 }
 
 std::optional<std::string> Process::ask(const std::string& line) {
+  kill(pid_, SIGCONT);
   const std::string text = line + "\n";
   if (write(in_, text.data(), text.size()) < 0) return std::nullopt;
   std::string answer;
   for (char c = 0; read(out_, &c, 1) == 1; answer += c) {
-    if (c == '\n') return answer;
+    if (c != '\n') continue;
+    kill(pid_, SIGSTOP);
+    return answer;
   }
   return std::nullopt;
 }
 
 Process::Usage Process::end() {
   if (pid_ < 0) return usage_;
+  kill(pid_, SIGCONT);
   close(in_);
   int status = 0;
   rusage use{};

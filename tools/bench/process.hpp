@@ -25,7 +25,8 @@ class Process {
   Process& operator=(const Process&) = delete;
 
   /// Sends a line and waits for the answer, without its newline; nothing once the program has
-  /// ended.
+  /// ended. In between the program stands still: OpenBLAS's threads, for one, look for work for a
+  /// tenth of a second after the last, on a processor that another program's turn needs.
   std::optional<std::string> ask(const std::string& line);
   /// Closes its input and waits until it ends.
   Usage end();
