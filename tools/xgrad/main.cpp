@@ -42,83 +42,140 @@ CLI::Validator positive() {
       "");
 }
 
-void add_graph_options(CLI::App& app, tool::GraphOptions& o) {
-  const auto number = [&app](const char* flag, auto& value, const char* what, std::int64_t high) {
-    app.add_option(flag, value, what)->check(whole(1, high))->type_name("N")->capture_default_str();
-  };
-  const auto choice = [&app](const char* flag, std::string& value, const char* what,
-                             const std::vector<std::string>& names) {
-    app.add_option(flag, value, fmt::format("{}: {}", what, fmt::join(names, ", ")))
-        ->check(CLI::IsMember(names).description(""))
-        ->type_name("NAME")
-        ->capture_default_str();
-  };
-  choice("--norm", o.net.norm, "Normalization after each hidden layer", tool::Mlp::norms());
-  app.add_option("--hidden", o.net.hidden, "Sizes of the hidden layers")
+// ---- kinds of options ---------------------------------------------------------------------------
+
+CLI::Option* number(CLI::App& app, const char* flag, auto& value, const char* what) {
+  return app.add_option(flag, value, what)->type_name("N")->capture_default_str();
+}
+
+void seed(CLI::App& app, auto& value, const char* what) {
+  number(app, "--seed", value, what)->check(whole(0, std::numeric_limits<std::int64_t>::max()));
+}
+
+/// Numbers with commas between them.
+CLI::Option* sizes(CLI::App& app, const char* flag, std::vector<std::int64_t>& values,
+                   const char* what, std::int64_t least) {
+  return app.add_option(flag, values, what)
       ->delimiter(',')
-      ->check(whole(1, 1 << 20))
-      ->type_name("N,N")
-      ->default_str("5,4");
-  choice("--activation", o.net.activation, "Activation after each hidden layer",
+      ->check(whole(least, 1 << 20))
+      ->type_name("N,N");
+}
+
+void file(CLI::App& app, const char* flag, std::string& value, const char* what) {
+  app.add_option(flag, value, what)->type_name("FILE");
+}
+
+/// One of these words, which `what` names.
+void one_of(CLI::App& app, const char* flag, std::string& value, const std::string& what,
+            const std::vector<std::string>& words) {
+  app.add_option(flag, value, what)
+      ->check(CLI::IsMember(words).description(""))
+      ->type_name("NAME")
+      ->capture_default_str();
+}
+
+void choice(CLI::App& app, const char* flag, std::string& value, const char* what,
+            const std::vector<std::string>& words) {
+  one_of(app, flag, value, fmt::format("{}: {}", what, fmt::join(words, ", ")), words);
+}
+
+void hidden(CLI::App& app, std::vector<std::int64_t>& values) {
+  sizes(app, "--hidden", values, "Sizes of the hidden layers", 1)
+      ->default_str(fmt::format("{}", fmt::join(values, ",")));
+}
+
+void net(CLI::App& app, tool::Mlp::Options& o) {
+  choice(app, "--norm", o.norm, "Normalization after each hidden layer", tool::Mlp::norms());
+  hidden(app, o.hidden);
+  choice(app, "--activation", o.activation, "Activation after each hidden layer",
          tool::Mlp::activations());
-  number("--inputs", o.inputs, "Features of a sample", 1 << 20);
-  number("--classes", o.classes, "Classes", 1 << 20);
-  number("--batch-size", o.batch_size, "Samples", 1 << 20);
+}
+
+// ---- the options of each command ----------------------------------------------------------------
+
+void add_graph_options(CLI::App& app, tool::GraphOptions& o) {
+  net(app, o.net);
+  number(app, "--inputs", o.inputs, "Features of a sample")->check(whole(1, 1 << 20));
+  number(app, "--classes", o.classes, "Classes")->check(whole(1, 1 << 20));
+  number(app, "--batch-size", o.batch_size, "Samples")->check(whole(1, 1 << 20));
   app.add_option("--op", o.op,
                  "Instead of the net: an operation of the library, or layer_norm_by_hand")
       ->type_name("NAME");
-  app.add_option("--shape", o.shape, "Shape of the operation's first input; the others follow")
-      ->delimiter(',')
-      ->check(whole(0, 1 << 20))
-      ->type_name("N,N");
+  sizes(app, "--shape", o.shape, "Shape of the operation's first input; the others follow", 0);
   app.add_flag("--values", o.values, "Show values in the boxes");
   app.add_flag("--gradients", o.gradients, "Run backward, and show gradients in the boxes");
-  app.add_option("--seed", o.seed, "Seed of weights and inputs")
-      ->check(whole(0, std::numeric_limits<std::int64_t>::max()))
-      ->type_name("N")
-      ->capture_default_str();
-  number("--max-nodes", o.max_nodes, "Draw no more than these; then tell how many more", 1 << 30);
-  app.add_option("--svg", o.svg, "Draw into this file (with Graphviz's program dot)")
-      ->type_name("FILE");
-  app.add_option("--html", o.html, "Write a page with the drawing (the same)")->type_name("FILE");
+  seed(app, o.seed, "Seed of weights and inputs");
+  number(app, "--max-nodes", o.max_nodes, "Draw no more than these; then tell how many more")
+      ->check(whole(1, 1 << 30));
+  file(app, "--svg", o.svg, "Draw into this file (with Graphviz's program dot)");
+  file(app, "--html", o.html, "Write a page with the drawing (the same)");
   app.footer(
       "Without --svg and --html the graph is printed as text for Graphviz:\n"
       "  xgrad graph --values | dot -Tpng -o net.png");
 }
 
 void add_train_options(CLI::App& app, tool::TrainOptions& o) {
-  const auto choice = [&app](const char* flag, std::string& value, const char* what,
-                             const std::vector<std::string>& names) {
-    app.add_option(flag, value, fmt::format("{}: {}", what, fmt::join(names, ", ")))
-        ->check(CLI::IsMember(names).description(""))
-        ->type_name("NAME")
-        ->capture_default_str();
-  };
-  const auto number = [&app](const char* flag, auto& value, const char* what,
-                             const CLI::Validator& check) {
-    app.add_option(flag, value, what)->check(check)->type_name("N")->capture_default_str();
-  };
   app.add_option("--data", o.data,
                  "digits (built in), fashion-mnist, a folder of IDX files, or a CSV file")
       ->type_name("NAME|PATH")
       ->capture_default_str();
-  choice("--norm", o.net.norm, "Normalization after each hidden layer", tool::Mlp::norms());
-  app.add_option("--hidden", o.net.hidden, "Sizes of the hidden layers")
-      ->delimiter(',')
-      ->check(whole(1, 1 << 20))
-      ->type_name("N,N")
-      ->default_str("64,32");
-  choice("--activation", o.net.activation, "Activation after each hidden layer",
-         tool::Mlp::activations());
-  number("--epochs", o.epochs, "Passes over the training data", whole(1, 1000000));
-  number("--batch-size", o.batch_size, "Samples per step", whole(2, 1 << 30));
-  number("--lr", o.lr, "Learning rate", positive());
-  choice("--schedule", o.schedule, "Learning rate falling to 0, or not", {"cosine", "constant"});
-  choice("--optimizer", o.optimizer, "Update rule (sgd with momentum 0.9)",
+  net(app, o.net);
+  number(app, "--epochs", o.epochs, "Passes over the training data")->check(whole(1, 1000000));
+  number(app, "--batch-size", o.batch_size, "Samples per step")->check(whole(2, 1 << 30));
+  number(app, "--lr", o.lr, "Learning rate")->check(positive());
+  choice(app, "--schedule", o.schedule, "Learning rate falling to 0, or not",
+         {"cosine", "constant"});
+  choice(app, "--optimizer", o.optimizer, "Update rule (sgd with momentum 0.9)",
          {"sgd", "adam", "adamw"});
-  number("--seed", o.seed, "Seed of initial weights and shuffling",
-         whole(0, std::numeric_limits<std::int64_t>::max()));
-  number("--threads", o.threads, "Threads for matrix products", whole(1, 1024));
+  seed(app, o.seed, "Seed of initial weights and shuffling");
+  number(app, "--threads", o.threads, "Threads for matrix products")->check(whole(1, 1024));
+}
+
+void add_lab_options(CLI::App& app, tool::LabCommand& o) {
+  app.add_option("--only", o.only,
+                 fmt::format("Only these: {}", fmt::join(tool::lab_experiments(), ", ")))
+      ->delimiter(',')
+      ->check(CLI::IsMember(tool::lab_experiments()).description(""))
+      ->type_name("NAME,NAME");
+  app.add_option("--data", o.data, "As for train")->type_name("NAME|PATH")->capture_default_str();
+  hidden(app, o.lab.hidden);
+  number(app, "--batch", o.lab.batch, "Rows in a step")->check(whole(1, 1 << 30));
+  number(app, "--momentum", o.lab.momentum, "Of BatchNorm's running statistics");
+  number(app, "--eps", o.lab.eps, "Added to the variance in each norm");
+  number(app, "--lr", o.lab.lr, "Learning rate");
+  number(app, "--steps", o.lab.steps, "Steps of training")->check(whole(1, 1000000));
+  seed(app, o.lab.seed, "Seed of weights and batches");
+  number(app, "--seeds", o.seeds, "Seeds that detach averages over")->check(whole(1, 1000));
+  number(app, "--samples", o.samples, "Samples in influence")->check(whole(1, 64));
+  number(app, "--features", o.features, "Features in influence")->check(whole(1, 64));
+  choice(app, "--format", o.format, "What is printed", {"text", "json"});
+  file(app, "--html", o.html, "Write a page with charts to this file");
+  app.footer(
+      "gap        LayerNorm and BatchNorm in train and eval mode, running statistics and their "
+      "drift\n"
+      "influence  which inputs each output of a norm gets its gradient from\n"
+      "detach     what the mean's and the variance's term of LayerNorm's gradient are worth\n"
+      "scale      a larger weight before a norm: the same output, a smaller gradient\n\n"
+      "xgrad lab\n"
+      "xgrad lab --only gap --batch 2 --momentum 0.01\n"
+      "xgrad lab --only detach --hidden 32,32,32 --lr 0.2 --html lab.html\n\n"
+      "Ctrl-C ends an experiment and still shows what was measured.");
+}
+
+void add_eval_options(CLI::App& app, tool::EvalOptions& o,
+                      const std::vector<std::string>& formats) {
+  app.add_option("MODEL", o.model, "A file of xgrad train --save, or a checkpoint or its folder")
+      ->required();
+  app.add_option("--data", o.data,
+                 "digits, fashion-mnist, a folder of IDX files, or a CSV file [what it was "
+                 "trained on]")
+      ->type_name("NAME|PATH");
+  one_of(app, "--part", o.part,
+         "train, test or all [test; all of a CSV file it was not trained on]",
+         {"train", "test", "all"});
+  choice(app, "--activation", o.activation, "For a file that does not name it",
+         tool::Mlp::activations());
+  one_of(app, "--format", o.format, fmt::format("{}", fmt::join(formats, ", ")), formats);
 }
 
 /// The arguments as a shell would take them again.
@@ -153,48 +210,6 @@ std::vector<std::pair<std::string, std::string>> settings_of(const CLI::App& app
   return all;
 }
 
-void add_lab_options(CLI::App& app, tool::LabCommand& o) {
-  const auto number = [&app](const char* flag, auto& value, const char* what) {
-    return app.add_option(flag, value, what)->type_name("N")->capture_default_str();
-  };
-  app.add_option("--only", o.only,
-                 fmt::format("Only these: {}", fmt::join(tool::lab_experiments(), ", ")))
-      ->delimiter(',')
-      ->check(CLI::IsMember(tool::lab_experiments()).description(""))
-      ->type_name("NAME,NAME");
-  app.add_option("--data", o.data, "As for train")->type_name("NAME|PATH")->capture_default_str();
-  app.add_option("--hidden", o.lab.hidden, "Sizes of the hidden layers")
-      ->delimiter(',')
-      ->check(whole(1, 1 << 20))
-      ->type_name("N,N")
-      ->default_str("32,16");
-  number("--batch", o.lab.batch, "Rows in a step")->check(whole(1, 1 << 30));
-  number("--momentum", o.lab.momentum, "Of BatchNorm's running statistics");
-  number("--eps", o.lab.eps, "Added to the variance in each norm");
-  number("--lr", o.lab.lr, "Learning rate");
-  number("--steps", o.lab.steps, "Steps of training")->check(whole(1, 1000000));
-  number("--seed", o.lab.seed, "Seed of weights and batches")
-      ->check(whole(0, std::numeric_limits<std::int64_t>::max()));
-  number("--seeds", o.seeds, "Seeds that detach averages over")->check(whole(1, 1000));
-  number("--samples", o.samples, "Samples in influence")->check(whole(1, 64));
-  number("--features", o.features, "Features in influence")->check(whole(1, 64));
-  app.add_option("--format", o.format, "What is printed: text, json")
-      ->check(CLI::IsMember({"text", "json"}).description(""))
-      ->type_name("NAME")
-      ->capture_default_str();
-  app.add_option("--html", o.html, "Write a page with charts to this file")->type_name("FILE");
-  app.footer(
-      "gap        LayerNorm and BatchNorm in train and eval mode, running statistics and their "
-      "drift\n"
-      "influence  which inputs each output of a norm gets its gradient from\n"
-      "detach     what the mean's and the variance's term of LayerNorm's gradient are worth\n"
-      "scale      a larger weight before a norm: the same output, a smaller gradient\n\n"
-      "xgrad lab\n"
-      "xgrad lab --only gap --batch 2 --momentum 0.01\n"
-      "xgrad lab --only detach --hidden 32,32,32 --lr 0.2 --html lab.html\n\n"
-      "Ctrl-C ends an experiment and still shows what was measured.");
-}
-
 int run(int argc, char** argv) {
   CLI::App app{"xgrad: small training experiments with LayerNorm and BatchNorm", "xgrad"};
   app.require_subcommand(1);
@@ -208,14 +223,10 @@ int run(int argc, char** argv) {
   CLI::App* train =
       app.add_subcommand("train", "Train a multilayer perceptron and report accuracy");
   add_train_options(*train, options);
-  train->add_option("--save", options.save, "Write the trained weights to this safetensors file")
-      ->type_name("FILE");
-  train->add_option("--log", options.log, "Write one JSON object per epoch to this file")
-      ->type_name("FILE");
-  train
-      ->add_option("--report", options.report,
-                   "Write a page with curves, the health of each layer, and wrong answers")
-      ->type_name("FILE");
+  file(*train, "--save", options.save, "Write the trained weights to this safetensors file");
+  file(*train, "--log", options.log, "Write one JSON object per epoch to this file");
+  file(*train, "--report", options.report,
+       "Write a page with curves, the health of each layer, and wrong answers");
   CLI::Option* folder =
       train
           ->add_option("--checkpoint", options.checkpoint,
@@ -246,42 +257,15 @@ int run(int argc, char** argv) {
       "  xgrad train --data fashion-mnist --checkpoint run --resume # goes on");
 
   tool::EvalOptions eval;
-  const auto add_eval_options = [&eval](CLI::App& command,
-                                        const std::vector<std::string>& formats) {
-    command
-        .add_option("MODEL", eval.model,
-                    "A file of xgrad train --save, or a checkpoint or its folder")
-        ->required();
-    command
-        .add_option("--data", eval.data,
-                    "digits, fashion-mnist, a folder of IDX files, or a CSV file [what it was "
-                    "trained on]")
-        ->type_name("NAME|PATH");
-    command
-        .add_option("--part", eval.part,
-                    "train, test or all [test; all of a CSV file it was not trained on]")
-        ->check(CLI::IsMember({"train", "test", "all"}).description(""))
-        ->type_name("NAME");
-    command
-        .add_option("--activation", eval.activation,
-                    fmt::format("For a file that does not name it: {}",
-                                fmt::join(tool::Mlp::activations(), ", ")))
-        ->check(CLI::IsMember(tool::Mlp::activations()).description(""))
-        ->type_name("NAME");
-    command.add_option("--format", eval.format, fmt::format("{}", fmt::join(formats, ", ")))
-        ->check(CLI::IsMember(formats).description(""))
-        ->type_name("NAME")
-        ->capture_default_str();
-  };
   CLI::App* evaluate = app.add_subcommand(
       "eval", "Loss, accuracy and confusion of a saved net, on data of your choice");
-  add_eval_options(*evaluate, {"text", "json"});
+  add_eval_options(*evaluate, eval, {"text", "json"});
   evaluate->footer(
       "BatchNorm uses its running statistics.\n\n"
       "  xgrad eval net.safetensors\n"
       "  xgrad eval run --data more.csv --format json");
   CLI::App* predict = app.add_subcommand("predict", "Class and probabilities of each row of data");
-  add_eval_options(*predict, {"text", "csv", "json"});
+  add_eval_options(*predict, eval, {"text", "csv", "json"});
   predict->add_option("--rows", eval.rows, "Only these rows, counted from 0: 0,5-9")
       ->type_name("N,N-N");
   predict->footer(
@@ -299,14 +283,8 @@ int run(int argc, char** argv) {
       "gradcheck", "Compare the gradients of every operation with differences, to second order");
   gradcheck->add_option("--op", check.op, "Only this operation, in all its forms")
       ->type_name("NAME");
-  gradcheck->add_option("--shape", check.shape, "Shape of its first input; the others follow")
-      ->delimiter(',')
-      ->check(whole(0, 1 << 20))
-      ->type_name("N,N");
-  gradcheck->add_option("--seed", check.seed, "Seed of the inputs")
-      ->check(whole(0, std::numeric_limits<std::int64_t>::max()))
-      ->type_name("N")
-      ->capture_default_str();
+  sizes(*gradcheck, "--shape", check.shape, "Shape of its first input; the others follow", 0);
+  seed(*gradcheck, check.seed, "Seed of the inputs");
   gradcheck->add_flag("--json", check.json, "Print one JSON object instead of the table");
   gradcheck->footer("The exit status is 1 when a gradient fails.");
 
@@ -329,10 +307,7 @@ int run(int argc, char** argv) {
   CLI::App* inspect = app.add_subcommand(
       "inspect", "List the tensors of a safetensors or .npy file, or of a folder of .npy files");
   inspect->add_option("FILE", inspected.path, "File or folder")->required()->type_name("");
-  inspect->add_option("--format", inspected.format, "text, or json: one object")
-      ->check(CLI::IsMember({"text", "json"}).description(""))
-      ->type_name("NAME")
-      ->capture_default_str();
+  one_of(*inspect, "--format", inspected.format, "text, or json: one object", {"text", "json"});
 
   tool::ConvertOptions conversion;
   CLI::App* convert = app.add_subcommand(
