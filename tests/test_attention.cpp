@@ -1,6 +1,5 @@
-#include <limits>
 
-#include "support/values.hpp"
+#include "support/leaves.hpp"
 
 /// Attention: who sees whom, and PyTorch's numbers and names.
 
@@ -9,8 +8,6 @@ namespace nn = xgrad::nn;
 using xg::Tensor;
 
 namespace {
-
-constexpr xg::TensorOptions f64{.dtype = xg::float64};
 
 TEST(Attention, WeightsAreAShareOfWhatMayBeSeen) {
   xg::manual_seed(1);
@@ -34,7 +31,7 @@ TEST(Attention, ABoolMaskIsAFloatingOneOfMinusInfinity) {
   const Tensor q = xg::randn({2, 2, 3, 4}, f64), k = xg::randn({2, 2, 5, 4}, f64);
   const Tensor v = xg::randn({2, 2, 5, 3}, f64);
   const Tensor allowed = xg::randint(2, {2, 1, 3, 5}) + xg::eye(3, 5).to(xg::int64) > 0;
-  const Tensor added = where(allowed, xg::zeros({}, f64), -std::numeric_limits<double>::infinity());
+  const Tensor added = where(allowed, xg::zeros({}, f64), -infinity);
   const Tensor a = scaled_dot_product_attention(q, k, v, {.mask = allowed, .scale = 0.3});
   EXPECT_TRUE(equal(a, scaled_dot_product_attention(q, k, v, {.mask = added, .scale = 0.3})));
   EXPECT_TRUE(equal(a, matmul(attention_weights(q, k, {.mask = allowed, .scale = 0.3}), v)));
@@ -43,8 +40,8 @@ TEST(Attention, ABoolMaskIsAFloatingOneOfMinusInfinity) {
 TEST(Attention, AQueryWithoutKeysIsNaNAndTheOthersAreNot) {
   const Tensor x = xg::ones({2, 3}, f64);
   const Tensor mask = xg::tensor({{true, false}, {false, false}});
-  const double nan = std::numeric_limits<double>::quiet_NaN();
-  expect_values(scaled_dot_product_attention(x, x, x, {.mask = mask}), {1, 1, 1, nan, nan, nan});
+  expect_values(scaled_dot_product_attention(x, x, x, {.mask = mask}),
+                {1, 1, 1, not_a_number, not_a_number, not_a_number});
 }
 
 TEST(Attention, TheFutureHasNoGradient) {

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "support/values.hpp"
+#include "support/leaves.hpp"
 
 /// What backward and grad compute, and which of their misuses are errors.
 
@@ -9,9 +9,6 @@ namespace {
 namespace xg = xgrad;
 using xg::Tensor;
 
-Tensor leaf(std::initializer_list<xg::detail::Nested> values) {
-  return xg::tensor(values, {.dtype = xg::float64, .requires_grad = true});
-}
 Tensor scalar_leaf(double value) {
   return xg::tensor(value, {.dtype = xg::float64, .requires_grad = true});
 }

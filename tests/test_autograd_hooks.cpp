@@ -1,7 +1,6 @@
 #include <cmath>
-#include <limits>
 
-#include "support/values.hpp"
+#include "support/leaves.hpp"
 
 /// Hooks, retained gradients, anomaly mode, and operations made by users.
 
@@ -12,10 +11,6 @@ using xg::Tensor;
 Tensor forward_with_a_root(const Tensor& x) { return sqrt(x).sum() * 2; }
 
 namespace {
-
-Tensor leaf(std::initializer_list<xg::detail::Nested> values) {
-  return xg::tensor(values, {.dtype = xg::float64, .requires_grad = true});
-}
 
 // ---- hooks --------------------------------------------------------------------------------------
 
@@ -130,7 +125,6 @@ TEST(Hooks, RetainedGradientsAccumulate) {
 
 TEST(Anomaly, NamesTheOperationAndThePlace) {
   const Tensor x = leaf({4, 0, 1});
-  const double infinity = std::numeric_limits<double>::infinity();
   forward_with_a_root(x).backward();
   expect_values(x.grad(), {0.5, infinity, 1});
 

@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "support/bad_calls.hpp"
 
 /// Losses, optimizers and schedules that must be refused.
@@ -9,12 +7,6 @@
 namespace xg = xgrad;
 namespace optim = xg::optim;
 using xg::Tensor;
-
-namespace {
-
-const double not_a_number = std::numeric_limits<double>::quiet_NaN();
-
-}  // namespace
 
 TEST(BadCalls, Losses) {
   const Tensor p = xg::tensor({{0.5, 0.25}}), q = xg::tensor({0.5, 0.25});

@@ -1,32 +1,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "support/errors.hpp"
-#include "support/values.hpp"
+#include "support/leaves.hpp"
 #include "xgrad/xgrad.hpp"
 
 namespace xg = xgrad;
 using xg::Tensor;
 
 namespace {
-
-constexpr xg::TensorOptions f64{.dtype = xg::float64};
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
-
-Tensor leaf(const Tensor& x) { return x.detach().clone().requires_grad_(); }
-
-/// Gradients of sum(y * g) by the leaves, on the path of the fused kernels.
-std::vector<Tensor> fused_grads(const Tensor& y, const std::vector<Tensor>& leaves,
-                                const Tensor& g) {
-  return xg::grad(y, leaves, {.grad_output = g, .retain_graph = true});
-}
-/// The same on the path that records.
-std::vector<Tensor> recorded_grads(const Tensor& y, const std::vector<Tensor>& leaves,
-                                   const Tensor& g) {
-  return xg::grad(y, leaves, {.grad_output = g, .create_graph = true});
-}
 
 const std::vector<xg::Shape> batch_norm_shapes = {{5, 3},       {130, 2},     {4, 3, 2}, {1, 2, 5},
                                                   {2, 3, 4, 5}, {3, 2, 1, 7}, {2, 2, 35}};
@@ -108,7 +91,7 @@ TEST(BatchNormOp, RunningMeanAfterEqualBatches) {
 }
 
 TEST(BatchNormOp, N07NotFinite) {
-  for (const double bad : {not_a_number, std::numeric_limits<double>::infinity()}) {
+  for (const double bad : {not_a_number, infinity}) {
     const Tensor mean = xg::zeros(2);
     const Tensor var = xg::ones(2);
     const Tensor x = xg::tensor({{1.0, 2.0}, {3.0, bad}});

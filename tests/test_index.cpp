@@ -14,10 +14,6 @@ using xg::Tensor;
 
 namespace {
 
-Tensor counting(Shape shape) {
-  return xg::arange(shape.numel(), {.dtype = xg::float64}).reshape(shape);
-}
-
 Tensor leaf(Shape shape) { return xg::randn(shape, {.dtype = xg::float64}).requires_grad_(); }
 
 void expect_tensor(const Tensor& x, const Shape& shape, const std::vector<double>& values) {

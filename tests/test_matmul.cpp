@@ -36,11 +36,6 @@ Tensor oracle(const Tensor& a, const Tensor& b) {
   return xg::from_xarray(xt::sum(product, {1}));
 }
 
-void expect_close(const Tensor& got, const Tensor& expected, double tolerance = 1e-12) {
-  EXPECT_EQ(got.shape(), expected.shape());
-  EXPECT_TRUE(xg::allclose(got, expected, tolerance, tolerance)) << got << expected;
-}
-
 TEST(Matmul, AgreesWithXtensor) {
   xg::manual_seed(3);
   for (const auto& [n, k, m] : std::vector<std::array<std::int64_t, 3>>{

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "support/values.hpp"
+#include "support/leaves.hpp"
 #include "xgrad/xgrad.hpp"
 
 /// The normalization layers: what they keep, when they change it, and which errors leave it alone.
@@ -12,8 +12,6 @@ namespace xg = xgrad;
 namespace nn = xgrad::nn;
 
 namespace {
-
-constexpr xg::TensorOptions f64{.dtype = xg::float64};
 
 nn::BatchNorm1d norm_f64(std::int64_t features, nn::BatchNormOptions options = {}) {
   nn::BatchNorm1d norm(features, options);

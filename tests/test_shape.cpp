@@ -11,10 +11,6 @@ using xg::Tensor;
 
 namespace {
 
-Tensor counting(Shape shape) {
-  return xg::arange(shape.numel(), {.dtype = xg::float64}).reshape(shape);
-}
-
 Tensor leaf(Shape shape) { return xg::randn(shape, {.dtype = xg::float64}).requires_grad_(); }
 
 TEST(Shape, ReshapeAndItsKinShareMemory) {

@@ -3,10 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "xgrad/xgrad.hpp"
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+inline constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 /// Compares all elements, row-major; NaN matches NaN and an infinity itself.
 inline void expect_values(const xgrad::Tensor& got, const std::vector<double>& expected,
@@ -30,9 +34,14 @@ inline void expect_near(const xgrad::Tensor& got, const std::vector<double>& exp
   }
 }
 
-inline void expect_close(const xgrad::Tensor& a, const xgrad::Tensor& b, double tolerance) {
+inline void expect_close(const xgrad::Tensor& a, const xgrad::Tensor& b, double tolerance = 1e-12) {
   ASSERT_EQ(a.shape(), b.shape());
   expect_near(a, b.to_vector<double>(), tolerance);
+}
+
+/// 0, 1, 2 ... as float64.
+inline xgrad::Tensor counting(const xgrad::Shape& shape) {
+  return xgrad::arange(shape.numel(), {.dtype = xgrad::float64}).reshape(shape);
 }
 
 /// Calls f, which must throw an E, and returns the text of the error.
