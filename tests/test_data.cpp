@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <random>
 
+#include "support/folder.hpp"
+#include "support/values.hpp"
 #include "xgrad/xgrad.hpp"
 
 namespace xg = xgrad;
@@ -17,13 +18,8 @@ namespace {
 using Integers = std::vector<std::int64_t>;
 using Floats = std::vector<float>;
 
-/// A folder of its own, removed at the end.
-class Files : public testing::Test {
+class Files : public FolderTest {
  protected:
-  Files() { std::filesystem::create_directories(folder_); }
-  ~Files() override { std::filesystem::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return folder_ / name; }
   std::string write(const std::string& name, const std::string& bytes) const {
     std::ofstream(path(name), std::ios::binary) << bytes;
     return path(name);
@@ -34,25 +30,13 @@ class Files : public testing::Test {
     gzclose(out);
     return path(name);
   }
-
- private:
-  std::filesystem::path folder_ =
-      std::filesystem::temp_directory_path() / ("xgrad-" + std::to_string(std::random_device{}()));
 };
 class Idx : public Files {};
 class Csv : public Files {};
 
 template <class E, class F>
-void expect_error(F f, std::initializer_list<std::string> words) {
-  try {
-    f();
-    ADD_FAILURE() << "no error";
-  } catch (const E& error) {
-    const std::string text = error.what();
-    for (const std::string& word : words) {
-      EXPECT_NE(text.find(word), std::string::npos) << word << "\n" << text;
-    }
-  }
+void expect_error(F f, const std::vector<std::string>& words) {
+  expect_words(error_of<E>(f), words);
 }
 
 std::string big_endian(std::initializer_list<std::uint32_t> words) {

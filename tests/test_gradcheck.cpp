@@ -2,8 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "support/values.hpp"
-#include "xgrad/testing.hpp"
+#include "support/gradcheck.hpp"
 
 /// The checker must pass right rules and, more important, must not pass wrong ones.
 
@@ -14,32 +13,9 @@ using xg::Tensor;
 using xg::Verdict;
 using Tensors = std::vector<Tensor>;
 
-Tensor leaf(std::initializer_list<xg::detail::Nested> values) {
-  return xg::tensor(values, {.dtype = xg::float64, .requires_grad = true});
-}
-Tensor random_leaf(xg::Shape shape, std::uint64_t seed = 1) {
-  xg::Generator generator(seed);
-  return xg::randn(shape, generator, {.dtype = xg::float64, .requires_grad = true});
-}
-
-/// x * x with a rule of one's own.
-template <class Rule>
-Tensor squared(const Tensor& x, Rule rule) {
-  return xg::record(
-      x.detach() * x.detach(), "SquaredBackward0",
-      [rule, x = xg::save(x)](const Tensor& g) { return rule(g, x.get()); }, x);
-}
 template <class Rule>
 xg::GradcheckReport check_squared(const Tensor& x, Rule rule) {
   return xg::gradcheck([=](const Tensor& in) { return squared(in, rule); }, {x});
-}
-
-void expect_verdict(const xg::GradcheckReport& report, Verdict verdict,
-                    const std::vector<std::string>& words = {}) {
-  EXPECT_EQ(report.verdict, verdict) << report;
-  EXPECT_EQ(report.ok, verdict <= Verdict::null_direction);
-  expect_words(report.message, words);
-  expect_words(report.message, {xg::name(verdict)});
 }
 
 // ---- right rules --------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 #include <gtest/gtest-spi.h>
 
-#include "support/values.hpp"
-#include "xgrad/testing.hpp"
+#include "support/gradcheck.hpp"
 
 /// The check of modules with their parameters, and the matchers of xgrad/testing.hpp.
 
@@ -11,29 +10,6 @@ namespace xg = xgrad;
 using xg::Tensor;
 using xg::Verdict;
 using Tensors = std::vector<Tensor>;
-
-Tensor leaf(std::initializer_list<xg::detail::Nested> values) {
-  return xg::tensor(values, {.dtype = xg::float64, .requires_grad = true});
-}
-Tensor random_leaf(xg::Shape shape, std::uint64_t seed = 1) {
-  xg::Generator generator(seed);
-  return xg::randn(shape, generator, {.dtype = xg::float64, .requires_grad = true});
-}
-
-/// x * x with a rule of one's own.
-template <class Rule>
-Tensor squared(const Tensor& x, Rule rule) {
-  return xg::record(
-      x.detach() * x.detach(), "SquaredBackward0",
-      [rule, x = xg::save(x)](const Tensor& g) { return rule(g, x.get()); }, x);
-}
-void expect_verdict(const xg::GradcheckReport& report, Verdict verdict,
-                    const std::vector<std::string>& words = {}) {
-  EXPECT_EQ(report.verdict, verdict) << report;
-  EXPECT_EQ(report.ok, verdict <= Verdict::null_direction);
-  expect_words(report.message, words);
-  expect_words(report.message, {xg::name(verdict)});
-}
 
 // ---- modules ------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <limits>
 
+#include "support/errors.hpp"
 #include "support/folder.hpp"
 #include "xgrad/xgrad.hpp"
 
@@ -47,9 +48,6 @@ std::string header_w(const std::string& dtype, const std::string& shape,
                      const std::string& offsets) {
   return R"({"w":{"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":)" + offsets +
          "}}";
-}
-bool mentions(const std::string& text, const std::string& words) {
-  return text.find(words) != std::string::npos;
 }
 
 TEST_F(Safetensors, RoundTripKeepsOrderTypesAndBits) {
@@ -96,11 +94,11 @@ TEST_F(Safetensors, LoadsAFileOfPyTorch) {
 }
 
 TEST_F(Safetensors, S02NamesAMissingOrForeignFile) {
-  EXPECT_TRUE(mentions(refusal(path("nowhere")), path("nowhere") + ": No such file"));
+  EXPECT_TRUE(contains(refusal(path("nowhere")), path("nowhere") + ": No such file"));
   const std::string text = refusal_of("This is not a model but a letter.\n");
-  EXPECT_TRUE(mentions(text, path("written"))) << text;
-  EXPECT_TRUE(mentions(text, "offset 0")) << text;
-  EXPECT_TRUE(mentions(refusal(std::filesystem::temp_directory_path()), "a folder"));
+  EXPECT_TRUE(contains(text, path("written"))) << text;
+  EXPECT_TRUE(contains(text, "offset 0")) << text;
+  EXPECT_TRUE(contains(refusal(std::filesystem::temp_directory_path()), "a folder"));
 }
 
 TEST_F(Safetensors, S03RefusesWhatTheHeaderCannotMean) {
@@ -111,20 +109,20 @@ TEST_F(Safetensors, S03RefusesWhatTheHeaderCannotMean) {
   EXPECT_EQ(loaded[0].second.to_vector<float>(), (std::vector<float>{1, -2}));
 
   for (std::size_t length = 0; length < good.size(); ++length) {
-    EXPECT_TRUE(mentions(refusal_of(good.substr(0, length)), "offset")) << length;
+    EXPECT_TRUE(contains(refusal_of(good.substr(0, length)), "offset")) << length;
   }
   const std::string rest = good.substr(8);
-  EXPECT_TRUE(mentions(refusal_of(std::string(8, '\xff') + rest), "18446744073709551615"));
-  EXPECT_TRUE(mentions(refusal_of(std::string(8, '\0') + rest), "offset 8"));
-  EXPECT_TRUE(mentions(refusal_of(good + "x"), "offset 70"));  // a byte too many
+  EXPECT_TRUE(contains(refusal_of(std::string(8, '\xff') + rest), "18446744073709551615"));
+  EXPECT_TRUE(contains(refusal_of(std::string(8, '\0') + rest), "offset 8"));
+  EXPECT_TRUE(contains(refusal_of(good + "x"), "offset 70"));  // a byte too many
 }
 
 TEST_F(Safetensors, S03RefusesEveryContradiction) {
   const auto refused = [&](const std::string& header, const std::string& hint,
                            const std::string& data = two_floats) {
     const std::string text = refusal_of(file_of(header, data));
-    EXPECT_TRUE(mentions(text, hint)) << header.substr(0, 80) << "\n" << text;
-    EXPECT_TRUE(mentions(text, path("written"))) << text;
+    EXPECT_TRUE(contains(text, hint)) << header.substr(0, 80) << "\n" << text;
+    EXPECT_TRUE(contains(text, path("written"))) << text;
   };
   refused(header_w("F32", "[2]", "[-8,0]"), "w data_offsets: only whole numbers from 0");
   refused(header_w("F32", "[2]", "[8,0]"), "data_offsets are [8, 0]");

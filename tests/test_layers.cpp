@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <sstream>
 
+#include "support/text.hpp"
 #include "support/values.hpp"
 #include "xgrad/xgrad.hpp"
 
@@ -10,13 +10,6 @@ namespace xg = xgrad;
 namespace nn = xgrad::nn;
 
 namespace {
-
-template <class T>
-std::string text(const T& x) {
-  std::ostringstream os;
-  os << x;
-  return os.str();
-}
 
 // ---- layers -------------------------------------------------------------------------------------
 

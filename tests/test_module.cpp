@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <sstream>
 
+#include "support/text.hpp"
 #include "support/values.hpp"
 #include "xgrad/xgrad.hpp"
 
@@ -22,13 +22,6 @@ std::vector<std::string> names(const xg::StateDict& dict) {
   std::vector<std::string> out;
   for (const auto& entry : dict) out.push_back(entry.first);
   return out;
-}
-
-template <class T>
-std::string text(const T& x) {
-  std::ostringstream os;
-  os << x;
-  return os.str();
 }
 
 // ---- ownership ----------------------------------------------------------------------------------

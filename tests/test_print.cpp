@@ -1,20 +1,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <sstream>
 
+#include "support/text.hpp"
 #include "xgrad/xgrad.hpp"
 
 namespace xg = xgrad;
 
 namespace {
-
-template <class T>
-std::string text(const T& x) {
-  std::ostringstream os;
-  os << x;
-  return os.str();
-}
 
 // The golden file print.json has a hundred more, and every rule of widths and notation.
 TEST(Print, TensorsAsPyTorchDoes) {
