@@ -102,9 +102,20 @@ struct Inputs {
   const xg::Tensor& operator[](std::size_t i) const { return tensors.at(i); }
   xg::Tensor optional(const char* name) const;
 };
+/// How an op is called; f, a lambda without captures, returns one tensor or several.
 struct Op {
   const char* name;
   std::vector<xg::Tensor> (*call)(const Inputs& in, const Json& attrs);
+
+  template <class F>
+  requires std::is_empty_v<F> Op(const char* op, F)
+      : name(op),
+        call([](const Inputs& in, const Json& attrs) { return listed(F()(in, attrs)); }) {}
+
+ private:
+  static std::vector<xg::Tensor> listed(xg::Tensor y) { return {std::move(y)}; }
+  static std::vector<xg::Tensor> listed(std::vector<xg::Tensor> ys) { return ys; }
+  static std::vector<xg::Tensor> listed(xg::ValuesAndIndices y) { return {y.values, y.indices}; }
 };
 /// One row per op. To add one, add its row.
 const std::vector<Op>& op_table();
