@@ -19,6 +19,9 @@ class Module;
 }
 
 namespace detail {
+/// The indices of an element of the flattened tensor.
+Shape index_of(const Shape& shape, std::int64_t element);
+
 template <std::size_t>
 using OneTensor = const Tensor&;
 template <class F, class I>

@@ -64,12 +64,7 @@ inline AssertionResult near(const char* a_text, const char* b_text, const Tensor
     }
   }
   if (wrong == 0) return AssertionSuccess();
-  Shape index = a.shape();
-  auto rest = static_cast<std::int64_t>(worst);
-  for (int d = index.dim(); d-- > 0;) {
-    index[d] = rest % a.shape()[d];
-    rest /= a.shape()[d];
-  }
+  const Shape index = detail::index_of(a.shape(), static_cast<std::int64_t>(worst));
   failure.operator<<(wrong) << " of " << x.size() << " elements of shape " << a.shape().str()
                             << " are further apart than " << tolerance;
   return failure << "; the furthest at " << index.str() << ": "

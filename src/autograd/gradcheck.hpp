@@ -7,9 +7,6 @@
 
 namespace xgrad::detail {
 
-/// The place of an element in the flattened tensor.
-Shape index_of(const Shape& shape, std::int64_t element);
-
 /// One way backward went: by the inputs named in `asked`, weighted by one of the seeds.
 struct Analytic {
   std::size_t seed = 0;

@@ -13,16 +13,6 @@ std::string digits(double value) {
   return text;
 }
 
-/// "(1, 0)": the place of the element number `flat` in a tensor of this shape.
-std::string place(std::int64_t flat, const xg::Shape& shape) {
-  xg::Shape index = shape;
-  for (int d = shape.dim() - 1; d >= 0; --d) {
-    index[d] = flat % shape[d];
-    flat /= shape[d];
-  }
-  return index.str();
-}
-
 }  // namespace
 
 xg::DType Case::dtype() const { return has("dtype") ? dtype_from(data_["dtype"]) : xg::float32; }
@@ -58,8 +48,8 @@ void Case::expect(const std::string& what, const xg::Tensor& got, const Json& ex
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double value = number(expected["values"].at(i));
     if (close(values[i], value, rtol, atol) || wrong++ > 0) continue;
-    first = what + " at " + place(static_cast<std::int64_t>(i), shape) + ": expected " +
-            digits(value) + ", got " + digits(values[i]);
+    first = what + " at " + xg::detail::index_of(shape, static_cast<std::int64_t>(i)).str() +
+            ": expected " + digits(value) + ", got " + digits(values[i]);
   }
   if (wrong == 0) return;
   fail(first + " (" + std::to_string(wrong) + " of " + std::to_string(values.size()) +
