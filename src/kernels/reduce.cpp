@@ -35,10 +35,6 @@ XGRAD_INLINE void extreme(const Groups& at, const T* x, T start, Above above, T*
       [=](std::int64_t o, T best) { out[o] = best; });
 }
 
-}  // namespace
-
-namespace {
-
 /// total[j] += the sum of column j over n rows: in T over a few rows, which then join the total.
 template <class T>
 XGRAD_INLINE void add_columns(const T* x, std::int64_t n, std::int64_t stride, std::int64_t width,

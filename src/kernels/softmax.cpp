@@ -82,11 +82,9 @@ XGRAD_CLONES static void softmax_rows(const Softmax<T>& a) {
   });
 }
 template <class T>
-void softmax(const Softmax<T>& a) {
-  by_rows(a, [](int64_t, const Softmax<T>& part) { softmax_rows(part); });
+void Softmax<T>::softmax() const {
+  by_rows(*this, [](int64_t, const Softmax& part) { softmax_rows(part); });
 }
-template void softmax(const Softmax<float>&);
-template void softmax(const Softmax<double>&);
 
 template <class T>
 XGRAD_CLONES static void log_softmax_rows(const Softmax<T>& a) {
@@ -97,11 +95,9 @@ XGRAD_CLONES static void log_softmax_rows(const Softmax<T>& a) {
   });
 }
 template <class T>
-void log_softmax(const Softmax<T>& a) {
-  by_rows(a, [](int64_t, const Softmax<T>& part) { log_softmax_rows(part); });
+void Softmax<T>::log_softmax() const {
+  by_rows(*this, [](int64_t, const Softmax& part) { log_softmax_rows(part); });
 }
-template void log_softmax(const Softmax<float>&);
-template void log_softmax(const Softmax<double>&);
 
 template <class T>
 XGRAD_CLONES static void softmax_backward_rows(const Softmax<T>& a) {
@@ -115,11 +111,9 @@ XGRAD_CLONES static void softmax_backward_rows(const Softmax<T>& a) {
   }
 }
 template <class T>
-void softmax_backward(const Softmax<T>& a) {
-  by_rows(a, [](int64_t, const Softmax<T>& part) { softmax_backward_rows(part); });
+void Softmax<T>::softmax_backward() const {
+  by_rows(*this, [](int64_t, const Softmax& part) { softmax_backward_rows(part); });
 }
-template void softmax_backward(const Softmax<float>&);
-template void softmax_backward(const Softmax<double>&);
 
 template <class T>
 XGRAD_CLONES static void log_softmax_backward_rows(const Softmax<T>& a) {
@@ -133,11 +127,9 @@ XGRAD_CLONES static void log_softmax_backward_rows(const Softmax<T>& a) {
   }
 }
 template <class T>
-void log_softmax_backward(const Softmax<T>& a) {
-  by_rows(a, [](int64_t, const Softmax<T>& part) { log_softmax_backward_rows(part); });
+void Softmax<T>::log_softmax_backward() const {
+  by_rows(*this, [](int64_t, const Softmax& part) { log_softmax_backward_rows(part); });
 }
-template void log_softmax_backward(const Softmax<float>&);
-template void log_softmax_backward(const Softmax<double>&);
 
 template <class T>
 XGRAD_CLONES static double cross_entropy_rows(const Softmax<T>& a) {
@@ -169,14 +161,15 @@ XGRAD_CLONES static double cross_entropy_rows(const Softmax<T>& a) {
   return result;
 }
 template <class T>
-double cross_entropy(const Softmax<T>& a) {
-  std::vector<double> totals(static_cast<std::size_t>(parts_of(a.rows, enough(a))));
-  by_rows(a, [&](int64_t part, const Softmax<T>& rows) {
-    totals[static_cast<std::size_t>(part)] = cross_entropy_rows(rows);
+double Softmax<T>::cross_entropy() const {
+  std::vector<double> totals(static_cast<std::size_t>(parts_of(rows, enough(*this))));
+  by_rows(*this, [&](int64_t part, const Softmax& some) {
+    totals[static_cast<std::size_t>(part)] = cross_entropy_rows(some);
   });
   return std::accumulate(totals.begin(), totals.end(), 0.0);
 }
-template double cross_entropy(const Softmax<float>&);
-template double cross_entropy(const Softmax<double>&);
+
+template struct Softmax<float>;
+template struct Softmax<double>;
 
 }  // namespace xgrad::kernels

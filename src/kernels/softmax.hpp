@@ -4,7 +4,7 @@
 
 namespace xgrad::kernels {
 
-/// Arguments of all functions here: rows of T, float or double.
+/// Rows of T, float or double, and what becomes of them.
 template <class T>
 struct Softmax {
   std::int64_t rows = 0;
@@ -17,21 +17,18 @@ struct Softmax {
   std::int64_t ignore_index = 0;  ///< rows with this target have loss and gradient 0
   const T* factor = nullptr;      ///< of the loss of each row
   T* losses = nullptr;            ///< may be null
+
+  /// out = exp(x - max) / sum(exp(x - max))
+  void softmax() const;
+  /// out = x - max - log(sum(exp(x - max)))
+  void log_softmax() const;
+  /// out = y (g - sum(g y))
+  void softmax_backward() const;
+  /// out = g - exp(y) sum(g)
+  void log_softmax_backward() const;
+  /// losses = -factor log_softmax(x)[target]; returns their sum, whose gradient is out (may be
+  /// null).
+  double cross_entropy() const;
 };
-/// out = exp(x - max) / sum(exp(x - max))
-template <class T>
-void softmax(const Softmax<T>& a);
-/// out = x - max - log(sum(exp(x - max)))
-template <class T>
-void log_softmax(const Softmax<T>& a);
-/// out = y (g - sum(g y))
-template <class T>
-void softmax_backward(const Softmax<T>& a);
-/// out = g - exp(y) sum(g)
-template <class T>
-void log_softmax_backward(const Softmax<T>& a);
-/// losses = -factor log_softmax(x)[target]; returns their sum, whose gradient is out (may be null).
-template <class T>
-double cross_entropy(const Softmax<T>& a);
 
 }  // namespace xgrad::kernels

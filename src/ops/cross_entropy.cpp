@@ -149,14 +149,15 @@ static Tensor fused_cross_entropy(const Tensor& input, const Classes& at) {
     T* losses = out.mut<T>().data();
     double total = 0;
     if (x.numel() > 0) {
-      total = kernels::cross_entropy<T>({.rows = at.factor.numel(),
-                                         .cols = at.count(),
-                                         .x = x.data<T>().data(),
-                                         .out = wanted ? dx.mut<T>().data() : nullptr,
-                                         .target = at.target.get().data<std::int64_t>().data(),
-                                         .ignore_index = at.ignore_index,
-                                         .factor = at.factor.data<T>().data(),
-                                         .losses = at.reduced ? nullptr : losses});
+      const kernels::Softmax<T> rows{.rows = at.factor.numel(),
+                                     .cols = at.count(),
+                                     .x = x.data<T>().data(),
+                                     .out = wanted ? dx.mut<T>().data() : nullptr,
+                                     .target = at.target.get().data<std::int64_t>().data(),
+                                     .ignore_index = at.ignore_index,
+                                     .factor = at.factor.data<T>().data(),
+                                     .losses = at.reduced ? nullptr : losses};
+      total = rows.cross_entropy();
     }
     if (at.reduced) *losses = static_cast<T>(total + at.nothing());
   });

@@ -33,11 +33,11 @@ Tensor softmax(const Tensor& x, std::int64_t dim) {
   const int d = detail::wrap_dim("softmax", dim, x.shape().dim());
   detail::check_floating("softmax", x);
   return record(
-      along(x, {}, d, [](const auto& rows) { kernels::softmax(rows); }), "SoftmaxBackward0",
+      along(x, {}, d, [](const auto& rows) { rows.softmax(); }), "SoftmaxBackward0",
       [d](const Tensor& g, const Tensor& y) {
         if (!is_grad_enabled()) {
           if (XGRAD_BUG(softmax_drops_sum_term)) return g * y;
-          return along(y, g, d, [](const auto& rows) { kernels::softmax_backward(rows); });
+          return along(y, g, d, [](const auto& rows) { rows.softmax_backward(); });
         }
         const Tensor gy = g * y;
         return gy - y * sum(gy, d, true);
@@ -49,10 +49,10 @@ Tensor log_softmax(const Tensor& x, std::int64_t dim) {
   const int d = detail::wrap_dim("log_softmax", dim, x.shape().dim());
   detail::check_floating("log_softmax", x);
   return record(
-      along(x, {}, d, [](const auto& rows) { kernels::log_softmax(rows); }), "LogSoftmaxBackward0",
+      along(x, {}, d, [](const auto& rows) { rows.log_softmax(); }), "LogSoftmaxBackward0",
       [d](const Tensor& g, const Tensor& y) {
         if (!is_grad_enabled()) {
-          return along(y, g, d, [](const auto& rows) { kernels::log_softmax_backward(rows); });
+          return along(y, g, d, [](const auto& rows) { rows.log_softmax_backward(); });
         }
         return g - exp(y) * sum(g, XGRAD_BUG(log_softmax_sums_next_axis) ? d - 1 : d, true);
       },
