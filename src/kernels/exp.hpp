@@ -7,6 +7,13 @@
 
 namespace xgrad::kernels {
 
+/// The polynomial in x with these coefficients, that of the highest power first.
+template <class... C>
+XGRAD_INLINE float polynomial(float x, float sum, C... coefficients) {
+  ((sum = sum * x + coefficients), ...);
+  return sum;
+}
+
 /// exp(x) within 1 unit in the last place, without branches, so that loops over it vectorise.
 /// exp(x) = 2^n exp(r) with |r| <= ln(2) / 2; polynomial of Cephes' expf.
 XGRAD_INLINE float exp(float x) {
@@ -17,12 +24,8 @@ XGRAD_INLINE float exp(float x) {
   const float shifted = x * 1.44269504f + magic;
   const float n = shifted - magic;
   const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;  // ln 2 in two parts
-  float p = 1.9875691500e-4f;
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
+  float p = polynomial(r, 1.9875691500e-4f, 1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f,
+                       1.6666665459e-1f, 5.0000001201e-1f);
   p = p * (r * r) + r + 1.0f;
   // 2^n in two factors, each of which is a normal number.
   const auto power = static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(shifted) -

@@ -14,11 +14,8 @@ XGRAD_INLINE T sigmoid(T x) {
 /// Within 2 units in the last place: the polynomial of Cephes' tanhf below 0.625, exp above.
 XGRAD_INLINE float tanh(float x) {
   const float z = x * x;
-  float p = -5.70498872745e-3f;
-  p = p * z + 2.06390887954e-2f;
-  p = p * z - 5.37397155531e-2f;
-  p = p * z + 1.33314422036e-1f;
-  p = p * z - 3.33332819422e-1f;
+  const float p = polynomial(z, -5.70498872745e-3f, 2.06390887954e-2f, -5.37397155531e-2f,
+                             1.33314422036e-1f, -3.33332819422e-1f);
   const float near = p * z * x + x;
   const float size = std::abs(x);
   const float far = std::copysign(1 - 2 / (exp(2 * size) + 1), x);
@@ -30,12 +27,8 @@ XGRAD_INLINE double tanh(double x) { return std::tanh(x); }
 XGRAD_INLINE float erf(float x) {
   const float size = std::abs(x);
   const float z = x * x;
-  float p = -5.96761703e-4f;
-  p = p * z + 4.99119423e-3f;
-  p = p * z - 2.67681349e-2f;
-  p = p * z + 1.12819925e-1f;
-  p = p * z - 3.76125336e-1f;
-  p = p * z + 1.28379166e-1f;
+  const float p = polynomial(z, -5.96761703e-4f, 4.99119423e-3f, -2.67681349e-2f, 1.12819925e-1f,
+                             -3.76125336e-1f, 1.28379166e-1f);
   const float near = p * x + x;
   float q = -1.72853470e-5f * size + 3.83197126e-4f;
   q = q * z - 3.88396438e-3f * size + 2.42546219e-2f;
