@@ -8,11 +8,6 @@
 
 namespace xgrad {
 
-/// The dimensions before the last two.
-static Shape leading(const Tensor& x) {
-  return Shape(std::span<const std::int64_t>(x.shape().begin(), x.shape().end() - 2));
-}
-
 /// Checks all that takes part; v may be undefined.
 static void check_attention(const char* op, const Tensor& q, const Tensor& k, const Tensor& v,
                             const AttentionOptions& options) {
@@ -30,8 +25,8 @@ static void check_attention(const char* op, const Tensor& q, const Tensor& k, co
           message(op, ": q is ", q.dtype(), ", but ", (x == &k ? "k" : "v"), " is ", x->dtype()));
     }
   }
-  Shape scores = detail::broadcast_shapes(op, leading(q), leading(k));
-  if (v.defined()) detail::broadcast_shapes(op, scores, leading(v));
+  Shape scores = detail::broadcast_shapes(op, ops::batch_of(q.shape()), ops::batch_of(k.shape()));
+  if (v.defined()) detail::broadcast_shapes(op, scores, ops::batch_of(v.shape()));
   scores.push_back(q.size(-2));
   scores.push_back(k.size(-2));
   const Tensor& mask = options.mask;

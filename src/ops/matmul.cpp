@@ -12,7 +12,7 @@
 
 namespace xgrad {
 
-using ops::gemm;
+using ops::batch_of, ops::gemm;
 
 static void check_same_dtype(const char* op, const Tensor& a, const char* what, const Tensor& b) {
   detail::check_defined(op, a, b);
@@ -21,9 +21,6 @@ static void check_same_dtype(const char* op, const Tensor& a, const char* what, 
                            " of shape ", b.shape(), "; convert one, for example with to(xg::",
                            promote_types(a.dtype(), b.dtype()), ")"));
 }
-
-/// The dimensions before the last two.
-static Shape batch_of(const Shape& shape) { return shape.slice(0, shape.dim() - 2); }
 
 static Tensor product(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b) {
   const auto rows = [](const Tensor& x) { return x.shape()[x.shape().dim() - 2]; };
