@@ -66,27 +66,29 @@ void load(auto* part, const StateDict& state) {
   if (part) part->load_state_dict(state);
 }
 
+/// f(prefix of its names, part) for each part of a run; null: left out.
+void each_part(const Checkpoint& run, auto f) {
+  f("model.", run.model);
+  f("optimizer.", run.optimizer);
+  f("scheduler.", run.scheduler);
+  f("loader.", run.loader);
+}
+
 /// Puts all of it in place, or throws with everything as it was.
 void restore(const StateDict& all, Checkpoint& run) {
   const Tensor* step = find(all, "step");
   throw_if<Error>(!step || step->dtype() != int64 || step->dim() != 0, "it has no number of steps");
   Generator& generator = run.generator ? *run.generator : default_generator();
-  StateDict model = state_of(run.model);
-  for (auto& entry : model) entry.second = entry.second.clone();  // the others' are copies
-  const StateDict optimizer = state_of(run.optimizer), scheduler = state_of(run.scheduler),
-                  loader = state_of(run.loader);
+  std::vector<StateDict> before;
+  each_part(run, [&](const char*, auto* part) { before.push_back(state_of(part)); });
+  for (auto& entry : before[0]) entry.second = entry.second.clone();  // the others' are copies
   try {
-    load(run.model, entries_of(all, "model."));
-    load(run.optimizer, entries_of(all, "optimizer."));
-    load(run.scheduler, entries_of(all, "scheduler."));
-    load(run.loader, entries_of(all, "loader."));
+    each_part(run, [&](auto prefix, auto* part) { load(part, entries_of(all, prefix)); });
     const Tensor* state = find(all, "generator");
     generator.set_state(state ? *state : Tensor());
   } catch (...) {
-    load(run.model, model);
-    load(run.optimizer, optimizer);
-    load(run.scheduler, scheduler);
-    load(run.loader, loader);
+    auto state = before.begin();
+    each_part(run, [&](const char*, auto* part) { load(part, *state++); });
     throw;
   }
   run.step = step->item<std::int64_t>();
@@ -131,10 +133,7 @@ std::string save_checkpoint(const std::string& folder, const Checkpoint& run) {
   const auto add = [&](const std::string& prefix, const StateDict& state) {
     for (const auto& [name, x] : state) all.emplace_back(prefix + name, x);
   };
-  add("model.", state_of(run.model));
-  add("optimizer.", state_of(run.optimizer));
-  add("scheduler.", state_of(run.scheduler));
-  add("loader.", state_of(run.loader));
+  each_part(run, [&](auto prefix, auto* part) { add(prefix, state_of(part)); });
   add("values.", run.values);
   Metadata metadata{{"xgrad.checkpoint", "1"}};
   if (run.optimizer) metadata.emplace_back("xgrad.optimizer", run.optimizer->name());
