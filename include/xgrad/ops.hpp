@@ -1,9 +1,8 @@
 #pragma once
 
 /// Every operation as a free function; most are methods of Tensor too. Shapes stand as (rows,
-/// cols),
-/// `*` for any leading dimensions. All of them are recorded, and differentiable to second order,
-/// unless "no gradient" is said.
+/// cols), `*` for any leading dimensions. All of them are recorded, and differentiable to second
+/// order, unless "no gradient" is said.
 ///
 /// Two operands are broadcast: aligned from the right, a dimension of size 1 (or absent) stretches.
 /// Mixed dtypes promote as in PyTorch. Unless said otherwise a function throws ShapeError for

@@ -98,8 +98,8 @@ Tensor InstanceNorm::forward(const Tensor& x) {
   if (!one_row) return instance_norm(x, weight, bias, options.eps);
   return squeeze(instance_norm(unsqueeze(x, 0), weight, bias, options.eps), 0);
 }
-std::string InstanceNorm::extra_repr()
-    const {  // what has no option here is printed as PyTorch does
+/// What has no option here is printed as PyTorch does.
+std::string InstanceNorm::extra_repr() const {
   return std::to_string(num_features) + ", eps=" + python_repr(options.eps) +
          ", momentum=0.1, affine=" + truth(options.affine) + ", track_running_stats=False";
 }

@@ -134,8 +134,7 @@ Tensor rms_norm(const Tensor& x, Shape normalized_shape, const Tensor& weight,
   return norm_of_rows("rms_norm", false, x, normalized_shape, weight, {}, eps.value_or(least));
 }
 
-// ---- group_norm, instance_norm: layer_norm in another shape, then a line for each channel
-// --------
+// ---- group_norm, instance_norm: layer_norm in another shape, then a line for each channel -------
 
 static Tensor norm_of_groups(const char* op, const char* node, const Tensor& x, std::int64_t groups,
                              const Tensor& weight, const Tensor& bias, double eps) {

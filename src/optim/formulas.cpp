@@ -131,8 +131,7 @@ void CosineAnnealingLROptions::check(const Optimizer&) const {
 }
 double CosineAnnealingLROptions::rate(const ScheduleAt& at) const {
   if (at.epoch == 0) return at.lr;
-  if ((at.epoch - 1 - T_max) % (2 * T_max) ==
-      0) {  // the ratio below is 0 / 0 after the lowest point
+  if ((at.epoch - 1 - T_max) % (2 * T_max) == 0) {  // here the ratio below would be 0 / 0
     return at.lr + (at.base_lr - eta_min) * (1 - std::cos(std::numbers::pi / real(T_max))) / 2;
   }
   return height(real(at.epoch), real(T_max)) / height(real(at.epoch - 1), real(T_max)) *

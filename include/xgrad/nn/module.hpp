@@ -142,8 +142,7 @@ class Module {
   void each_module(const std::string& prefix, F&& f) const;
   StateDict collected(bool parameters, bool buffers, bool once) const;
   friend class xgrad::LentModule;
-  std::vector<Tensor*> slots(
-      bool parameters) const;  // where this module's and those below keep them
+  std::vector<Tensor*> slots(bool parameters) const;  // where they are kept, here and below
 
   std::string name_;
   bool training_ = true;
