@@ -69,8 +69,6 @@ class Engine {
 };
 
 namespace detail {
-/// A leaf's node: nothing but a place for its gradient.
-Ref<Node> make_leaf_node(const Tensor& x);
 /// The operation whose rule runs on this thread, for errors; "backward" outside a rule.
 const char*& running_operation();
 std::vector<void*> capture_call_stack();

@@ -109,6 +109,7 @@ void Saved::throw_changed() const {
 // ---- leaves -------------------------------------------------------------------------------------
 
 namespace {
+/// Nothing but a place for a gradient.
 class LeafNode final : public Node {
  public:
   explicit LeafNode(const Tensor& x) : Node("", x) {
@@ -122,10 +123,6 @@ class LeafNode final : public Node {
   void drop_edges() noexcept override {}
 };
 }  // namespace
-
-detail::Ref<Node> detail::make_leaf_node(const Tensor& x) {
-  return detail::Ref<Node>(new LeafNode(x));
-}
 
 // ---- what a tensor tells of its node ------------------------------------------------------------
 
@@ -144,7 +141,7 @@ Tensor Tensor::requires_grad_(bool on) const {
         message("requires_grad_: only floating point tensors can require a gradient, this one is ",
                 dtype()));
   }
-  if (on && !impl().node) impl().node = detail::make_leaf_node(*this);
+  if (on && !impl().node) impl().node = detail::Ref<Node>(new LeafNode(*this));
   if (!on) impl().node = {};
   return *this;
 }

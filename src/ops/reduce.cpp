@@ -7,7 +7,7 @@
 namespace xgrad {
 
 using ops::all_axes, ops::Axes, ops::axes_of, ops::Grouped, ops::grouped, ops::reduced_count,
-    ops::reduced_shape, ops::spread;
+    ops::reduced_shape;
 
 // ---- dimensions ---------------------------------------------------------------------------------
 
@@ -77,16 +77,17 @@ Tensor ops::with_kept(const Tensor& y, const Shape& shape, Axes axes) {
   return y.shape() == kept ? y : reshape(y, kept);
 }
 
-Tensor ops::spread(const Tensor& g, const Shape& shape, Axes axes) {
-  return expand(with_kept(g, shape, axes), shape);
-}
-
 Tensor ops::share(const Tensor& g, const Tensor& mask, Axes axes) {
   if (XGRAD_BUG(max_counts_ties_twice)) return mask * with_kept(g, mask.shape(), axes);
   return mask * (with_kept(g, mask.shape(), axes) / sum(mask, axes, true, ""));
 }
 
 // ---- sum, mean ----------------------------------------------------------------------------------
+
+/// Each output's value at all places that were reduced to it: the reverse rule of a sum.
+static Tensor spread(const Tensor& g, const Shape& shape, Axes axes) {
+  return expand(ops::with_kept(g, shape, axes), shape);
+}
 
 Tensor ops::sum(const Tensor& x, Axes axes, bool keepdim, const char* node) {
   Tensor out = empty(reduced_shape(x.shape(), axes, keepdim), {.dtype = total_type(x)});

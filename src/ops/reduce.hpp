@@ -42,8 +42,6 @@ Tensor reduced(const Tensor& x, Axes axes, bool keepdim, Kernel kernel) {
 
 /// A result with its reduced dimensions back as size 1.
 Tensor with_kept(const Tensor& y, const Shape& shape, Axes axes);
-/// Each output's value at all places that were reduced to it: the reverse rule of a sum.
-Tensor spread(const Tensor& g, const Shape& shape, Axes axes);
 /// Each output's gradient, divided evenly among the places of `mask`.
 Tensor share(const Tensor& g, const Tensor& mask, Axes axes);
 
