@@ -74,6 +74,18 @@ xg::DType dtype_from(const std::string& name);
 double number(const Json& json);
 /// The same, keeping whole numbers whole.
 xg::Scalar scalar(const Json& json);
+/// json[key] into the option, where it is given.
+inline void take(const Json& json, const char* key, double& option) {
+  if (json.contains(key) && !json[key].is_null()) option = number(json[key]);
+}
+template <class T>
+void take(const Json& json, const char* key, T& option) {
+  if (json.contains(key) && !json[key].is_null()) option = json[key].get<T>();
+}
+template <class T>
+void take(const Json& json, const char* key, std::optional<T>& option) {
+  if (json.contains(key) && !json[key].is_null()) take(json, key, option.emplace());
+}
 xg::Shape shape_from(const Json& json);
 /// Null is all dimensions, a number one, a list several.
 xg::Dims dims_from(const Json& json);

@@ -11,55 +11,34 @@ namespace golden {
 namespace optim = xg::optim;
 using xg::Tensor;
 
+/// One number, or one for each group.
+static void take(const Json& args, const char* key, optim::PerGroup& option) {
+  if (!args.contains(key)) return;
+  option = args[key].is_array() ? optim::PerGroup(args[key].get<std::vector<double>>())
+                                : optim::PerGroup(args[key].get<double>());
+}
+
 namespace {
 
-std::optional<double> maybe_number(const Json& json, const char* key) {
-  return json.contains(key) ? std::optional(number(json[key])) : std::nullopt;
-}
-std::optional<bool> maybe_flag(const Json& json, const char* key) {
-  return json.contains(key) ? std::optional(json[key].get<bool>()) : std::nullopt;
-}
-
-optim::SGDGroup sgd_group(std::vector<Tensor> params, const Json& own) {
-  return {.params = std::move(params),
-          .lr = maybe_number(own, "lr"),
-          .momentum = maybe_number(own, "momentum"),
-          .dampening = maybe_number(own, "dampening"),
-          .weight_decay = maybe_number(own, "weight_decay"),
-          .nesterov = maybe_flag(own, "nesterov"),
-          .maximize = maybe_flag(own, "maximize")};
-}
-
-optim::AdamGroup adam_group(std::vector<Tensor> params, const Json& own) {
-  optim::AdamGroup group{.params = std::move(params),
-                         .lr = maybe_number(own, "lr"),
-                         .eps = maybe_number(own, "eps"),
-                         .weight_decay = maybe_number(own, "weight_decay"),
-                         .amsgrad = maybe_flag(own, "amsgrad"),
-                         .maximize = maybe_flag(own, "maximize")};
-  if (own.contains("betas")) group.betas = {number(own["betas"][0]), number(own["betas"][1])};
-  return group;
-}
-
-optim::RMSpropGroup rmsprop_group(std::vector<Tensor> params, const Json& own) {
-  return {.params = std::move(params),
-          .lr = maybe_number(own, "lr"),
-          .alpha = maybe_number(own, "alpha"),
-          .eps = maybe_number(own, "eps"),
-          .weight_decay = maybe_number(own, "weight_decay"),
-          .momentum = maybe_number(own, "momentum"),
-          .centered = maybe_flag(own, "centered"),
-          .maximize = maybe_flag(own, "maximize")};
-}
-
-optim::AdagradGroup adagrad_group(std::vector<Tensor> params, const Json& own) {
-  return {.params = std::move(params),
-          .lr = maybe_number(own, "lr"),
-          .lr_decay = maybe_number(own, "lr_decay"),
-          .weight_decay = maybe_number(own, "weight_decay"),
-          .initial_accumulator_value = maybe_number(own, "initial_accumulator_value"),
-          .eps = maybe_number(own, "eps"),
-          .maximize = maybe_flag(own, "maximize")};
+/// The options of a group or of a schedule: each that it has is taken by its name.
+template <class Options>
+Options options_from(const Json& args) {
+  Options o;
+#define TAKE(name) \
+  if constexpr (requires { o.name; }) take(args, #name, o.name);
+  // clang-format off
+  TAKE(lr) TAKE(momentum) TAKE(dampening) TAKE(weight_decay) TAKE(nesterov) TAKE(maximize)
+  TAKE(betas) TAKE(eps) TAKE(amsgrad) TAKE(alpha) TAKE(centered) TAKE(lr_decay)
+  TAKE(initial_accumulator_value)
+  TAKE(step_size) TAKE(gamma) TAKE(milestones) TAKE(factor) TAKE(total_iters) TAKE(start_factor)
+  TAKE(end_factor) TAKE(power) TAKE(T_max) TAKE(T_0) TAKE(T_mult) TAKE(eta_min) TAKE(max_lr)
+  TAKE(total_steps) TAKE(epochs) TAKE(steps_per_epoch) TAKE(pct_start) TAKE(anneal_strategy)
+  TAKE(cycle_momentum) TAKE(base_momentum) TAKE(max_momentum) TAKE(div_factor)
+  TAKE(final_div_factor) TAKE(three_phase) TAKE(mode) TAKE(patience) TAKE(threshold)
+  TAKE(threshold_mode) TAKE(cooldown) TAKE(min_lr)
+  return o;
+  // clang-format on
+#undef TAKE
 }
 
 struct Group {
@@ -69,24 +48,24 @@ struct Group {
 
 /// The defaults go through the groups like the overrides, so that what neither names is xgrad's.
 template <class Optimizer, class GroupType>
-std::unique_ptr<optim::Optimizer> make(const Json& hyper, const std::vector<Group>& groups,
-                                       GroupType (*convert)(std::vector<Tensor>, const Json&)) {
+std::unique_ptr<optim::Optimizer> make(const Json& hyper, const std::vector<Group>& groups) {
   std::vector<GroupType> list;
   for (const Group& group : groups) {
     Json own = hyper.is_object() ? hyper : Json::object();
     if (group.own.is_object()) own.update(group.own);
-    list.push_back(convert(group.params, own));
+    list.push_back(options_from<GroupType>(own));
+    list.back().params = group.params;
   }
   return std::make_unique<Optimizer>(list);
 }
 
 std::unique_ptr<optim::Optimizer> make_optimizer(const std::string& name, const Json& hyper,
                                                  const std::vector<Group>& groups) {
-  if (name == "SGD") return make<optim::SGD>(hyper, groups, sgd_group);
-  if (name == "Adam") return make<optim::Adam>(hyper, groups, adam_group);
-  if (name == "AdamW") return make<optim::AdamW>(hyper, groups, adam_group);
-  if (name == "RMSprop") return make<optim::RMSprop>(hyper, groups, rmsprop_group);
-  if (name == "Adagrad") return make<optim::Adagrad>(hyper, groups, adagrad_group);
+  if (name == "SGD") return make<optim::SGD, optim::SGDGroup>(hyper, groups);
+  if (name == "Adam") return make<optim::Adam, optim::AdamGroup>(hyper, groups);
+  if (name == "AdamW") return make<optim::AdamW, optim::AdamGroup>(hyper, groups);
+  if (name == "RMSprop") return make<optim::RMSprop, optim::RMSpropGroup>(hyper, groups);
+  if (name == "Adagrad") return make<optim::Adagrad, optim::AdagradGroup>(hyper, groups);
   throw Unknown{"optimizer " + name};
 }
 
@@ -99,81 +78,26 @@ double lambda_factor(const std::string& formula, double warmup, int epoch) {
   throw Unknown{"lambda " + formula};
 }
 
-/// args[key] into the option, where it is given.
-template <class T>
-void take(const Json& args, const char* key, T& option) {
-  if (args.contains(key) && !args[key].is_null()) option = args[key].get<T>();
-}
-void take(const Json& args, const char* key, std::optional<std::int64_t>& option) {
-  if (args.contains(key) && !args[key].is_null()) option = args[key].get<std::int64_t>();
-}
-void take(const Json& args, const char* key, optim::PerGroup& option) {
-  if (!args.contains(key)) return;
-  option = args[key].is_array() ? optim::PerGroup(args[key].get<std::vector<double>>())
-                                : optim::PerGroup(args[key].get<double>());
-}
-
 /// A scheduler and, for SequentialLR, its parts.
 using Schedulers = std::vector<std::unique_ptr<optim::LRScheduler>>;
-
-template <class Options, class... Take>
-void add(Schedulers& list, optim::Optimizer& optimizer, Options options, Take... takes) {
-  (takes(options), ...);
-  list.push_back(std::make_unique<optim::ScheduleOf<Options>>(optimizer, options));
-}
 
 /// Appends the scheduler, after its parts.
 void make_scheduler(Schedulers& list, optim::Optimizer& optimizer, const std::string& name,
                     const Json& args) {
-  const auto from = [&](const char* key, auto member) {
-    return [&args, key, member](auto& options) { take(args, key, options.*member); };
+  const auto add = [&]<class Options>(Options options) {
+    list.push_back(std::make_unique<optim::ScheduleOf<Options>>(optimizer, options));
   };
-  if (name == "StepLR") {
-    using O = optim::StepLROptions;
-    return add(list, optimizer, O(), from("step_size", &O::step_size), from("gamma", &O::gamma));
-  }
-  if (name == "MultiStepLR") {
-    using O = optim::MultiStepLROptions;
-    return add(list, optimizer, O(), from("milestones", &O::milestones), from("gamma", &O::gamma));
-  }
-  if (name == "ExponentialLR") {
-    using O = optim::ExponentialLROptions;
-    return add(list, optimizer, O(), from("gamma", &O::gamma));
-  }
-  if (name == "ConstantLR") {
-    using O = optim::ConstantLROptions;
-    return add(list, optimizer, O(), from("factor", &O::factor),
-               from("total_iters", &O::total_iters));
-  }
-  if (name == "LinearLR") {
-    using O = optim::LinearLROptions;
-    return add(list, optimizer, O(), from("start_factor", &O::start_factor),
-               from("end_factor", &O::end_factor), from("total_iters", &O::total_iters));
-  }
-  if (name == "PolynomialLR") {
-    using O = optim::PolynomialLROptions;
-    return add(list, optimizer, O(), from("total_iters", &O::total_iters),
-               from("power", &O::power));
-  }
-  if (name == "CosineAnnealingLR") {
-    using O = optim::CosineAnnealingLROptions;
-    return add(list, optimizer, O(), from("T_max", &O::T_max), from("eta_min", &O::eta_min));
-  }
+  if (name == "StepLR") return add(options_from<optim::StepLROptions>(args));
+  if (name == "MultiStepLR") return add(options_from<optim::MultiStepLROptions>(args));
+  if (name == "ExponentialLR") return add(options_from<optim::ExponentialLROptions>(args));
+  if (name == "ConstantLR") return add(options_from<optim::ConstantLROptions>(args));
+  if (name == "LinearLR") return add(options_from<optim::LinearLROptions>(args));
+  if (name == "PolynomialLR") return add(options_from<optim::PolynomialLROptions>(args));
+  if (name == "CosineAnnealingLR") return add(options_from<optim::CosineAnnealingLROptions>(args));
   if (name == "CosineAnnealingWarmRestarts") {
-    using O = optim::CosineAnnealingWarmRestartsOptions;
-    return add(list, optimizer, O(), from("T_0", &O::T_0), from("T_mult", &O::T_mult),
-               from("eta_min", &O::eta_min));
+    return add(options_from<optim::CosineAnnealingWarmRestartsOptions>(args));
   }
-  if (name == "OneCycleLR") {
-    using O = optim::OneCycleLROptions;
-    return add(
-        list, optimizer, O(), from("max_lr", &O::max_lr), from("total_steps", &O::total_steps),
-        from("epochs", &O::epochs), from("steps_per_epoch", &O::steps_per_epoch),
-        from("pct_start", &O::pct_start), from("anneal_strategy", &O::anneal_strategy),
-        from("cycle_momentum", &O::cycle_momentum), from("base_momentum", &O::base_momentum),
-        from("max_momentum", &O::max_momentum), from("div_factor", &O::div_factor),
-        from("final_div_factor", &O::final_div_factor), from("three_phase", &O::three_phase));
-  }
+  if (name == "OneCycleLR") return add(options_from<optim::OneCycleLROptions>(args));
   if (name == "LambdaLR") {
     list.push_back(std::make_unique<optim::LambdaLR>(
         optimizer,
@@ -191,16 +115,8 @@ void make_scheduler(Schedulers& list, optim::Optimizer& optimizer, const std::st
     return;
   }
   if (name == "ReduceLROnPlateau") {
-    optim::ReduceLROnPlateauOptions o;
-    take(args, "mode", o.mode);
-    take(args, "factor", o.factor);
-    take(args, "patience", o.patience);
-    take(args, "threshold", o.threshold);
-    take(args, "threshold_mode", o.threshold_mode);
-    take(args, "cooldown", o.cooldown);
-    take(args, "min_lr", o.min_lr);
-    take(args, "eps", o.eps);
-    list.push_back(std::make_unique<optim::ReduceLROnPlateau>(optimizer, o));
+    list.push_back(std::make_unique<optim::ReduceLROnPlateau>(
+        optimizer, options_from<optim::ReduceLROnPlateauOptions>(args)));
     return;
   }
   throw Unknown{"scheduler " + name};

@@ -4,23 +4,14 @@
 
 namespace golden {
 
-namespace {
-
-template <class T>
-void read(const Json& options, const char* key, std::optional<T>& to) {
-  if (options.contains(key) && !options[key].is_null()) to = options[key].get<T>();
-}
-
-}  // namespace
-
 xg::PrintChanges print_changes(const Json& options) {
   xg::PrintChanges changes;
-  read(options, "profile", changes.profile);
-  read(options, "precision", changes.precision);
-  read(options, "threshold", changes.threshold);
-  read(options, "edgeitems", changes.edgeitems);
-  read(options, "linewidth", changes.linewidth);
-  read(options, "sci_mode", changes.sci_mode);
+  take(options, "profile", changes.profile);
+  take(options, "precision", changes.precision);
+  take(options, "threshold", changes.threshold);
+  take(options, "edgeitems", changes.edgeitems);
+  take(options, "linewidth", changes.linewidth);
+  take(options, "sci_mode", changes.sci_mode);
   return changes;
 }
 
