@@ -1,5 +1,7 @@
 #include "xgrad/optim/adagrad.hpp"
 
+#include <cmath>
+
 #include "optim/update.hpp"
 
 namespace xgrad::optim {
@@ -26,15 +28,29 @@ void Adagrad::add_param_group(const AdagradGroup& group) {
   options_.push_back(own);
 }
 
+/// state: the sum of squares.
+template <class T>
+XGRAD_CLONES static void adagrad(std::int64_t n, const AdagradOptions& o, double rate, const T* g,
+                                 T* p, T* const* state) {
+  const detail::Gradient<T> gradient(o.maximize, o.weight_decay);
+  const T lr = static_cast<T>(rate);
+  const T eps = static_cast<T>(o.eps);
+  T* sum = state[0];
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T d = gradient(g[i], p[i]);
+    const T total = sum[i] + d * d;
+    sum[i] = total;
+    p[i] -= lr * d / (std::sqrt(total) + eps);
+  }
+}
+
 void Adagrad::update(Slot& slot, const Tensor& grad, std::size_t group, double lr, double) {
   const AdagradOptions& own = options_[group];
   detail::begin(slot.state[0], slot.param, own.initial_accumulator_value);
-  const kernels::AdagradStep step{
-      .lr = lr / (1 + static_cast<double>(slot.step - 1) * own.lr_decay),
-      .eps = own.eps,
-      .weight_decay = own.weight_decay,
-      .maximize = own.maximize};
-  detail::update(step, slot.param, grad, slot.state);
+  const double rate = lr / (1 + static_cast<double>(slot.step - 1) * own.lr_decay);
+  detail::update(slot.param, grad, slot.state,
+                 [&](auto n, auto* g, auto* p, auto state) { adagrad(n, own, rate, g, p, state); });
 }
 
 }  // namespace xgrad::optim

@@ -32,19 +32,36 @@ void SGD::add_param_group(const SGDGroup& group) {
   options_.push_back(own);
 }
 
+/// state: the momentum, unused without. `first`: it holds nothing yet.
+template <class T>
+XGRAD_CLONES static void sgd(std::int64_t n, const SGDOptions& o, double rate, double of_past,
+                             bool first, const T* g, T* p, T* const* state) {
+  const detail::Gradient<T> gradient(o.maximize, o.weight_decay);
+  const T lr = static_cast<T>(rate);
+  const T momentum = static_cast<T>(of_past);
+  const T share = static_cast<T>(1 - o.dampening);
+  const bool nesterov = o.nesterov;
+  if (momentum == 0) {
+#pragma omp simd
+    for (std::int64_t i = 0; i < n; ++i) p[i] -= lr * gradient(g[i], p[i]);
+    return;
+  }
+  T* buffer = state[0];
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T d = gradient(g[i], p[i]);
+    const T b = first ? d : momentum * buffer[i] + share * d;
+    buffer[i] = b;
+    p[i] -= lr * (nesterov ? d + momentum * b : b);
+  }
+}
+
 void SGD::update(Slot& slot, const Tensor& grad, std::size_t group, double lr, double momentum) {
-  const SGDOptions& own = options_[group];
-  Tensor& buffer = slot.state[0];
-  const bool first = !buffer.defined();
-  if (momentum != 0) detail::begin(buffer, slot.param);
-  const kernels::SgdStep step{.lr = lr,
-                              .momentum = momentum,
-                              .dampening = own.dampening,
-                              .weight_decay = own.weight_decay,
-                              .nesterov = own.nesterov,
-                              .maximize = own.maximize,
-                              .first = first && !XGRAD_BUG(sgd_dampens_first_step)};
-  detail::update(step, slot.param, grad, slot.state);
+  const bool first = !slot.state[0].defined() && !XGRAD_BUG(sgd_dampens_first_step);
+  if (momentum != 0) detail::begin(slot.state[0], slot.param);
+  detail::update(slot.param, grad, slot.state, [&](auto n, auto* g, auto* p, auto state) {
+    sgd(n, options_[group], lr, momentum, first, g, p, state);
+  });
 }
 
 }  // namespace xgrad::optim

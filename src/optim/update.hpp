@@ -1,15 +1,25 @@
 #pragma once
 
 #include "detail/dispatch.hpp"
-#include "kernels/optim.hpp"
 #include "kernels/parallel.hpp"
+#include "kernels/simd.hpp"
 #include "xgrad/tensor.hpp"
 
 namespace xgrad::optim::detail {
 
-/// One step of the parameter by the kernel of this kind of step, with its defined state.
-template <class Step>
-void update(const Step& step, Tensor& param, const Tensor& grad, std::vector<Tensor>& state) {
+/// The gradient as a step takes it: turned for `maximize`, with the decay of the weight p.
+template <class T>
+struct Gradient {
+  T sign, decay;
+  Gradient(bool maximize, double weight_decay)
+      : sign(maximize ? T(-1) : T(1)), decay(static_cast<T>(weight_decay)) {}
+  XGRAD_INLINE T operator()(T g, T p) const { return decay != 0 ? sign * g + decay * p : sign * g; }
+};
+
+/// One step of the parameter: `kernel(n, gradients, parameters, state)` makes it for n neighbours,
+/// float or double; what is not defined of the state is null.
+template <class Kernel>
+void update(Tensor& param, const Tensor& grad, std::vector<Tensor>& state, Kernel kernel) {
   xgrad::detail::dispatch_floating(param.dtype(), [&](auto t) {
     using T = decltype(t);
     T* rows[3] = {};
@@ -24,7 +34,7 @@ void update(const Step& step, Tensor& param, const Tensor& grad, std::vector<Ten
                       [&](auto, std::int64_t first, std::int64_t end) {
                         T* part[3] = {};
                         for (int i = 0; i < 3; ++i) part[i] = rows[i] ? rows[i] + first : nullptr;
-                        kernels::update(end - first, step, g + first, p + first, part);
+                        kernel(end - first, g + first, p + first, part);
                       });
   });
 }
