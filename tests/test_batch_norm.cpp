@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "support/errors.hpp"
 #include "support/leaves.hpp"
 #include "xgrad/xgrad.hpp"
 
@@ -34,12 +33,9 @@ TEST(BatchNormOp, N03OneValuePerChannel) {
     const Tensor mean = xg::tensor({0.25, -0.5});
     const Tensor var = xg::tensor({1.5, 2.0});
     const auto train = [&] { xg::batch_norm(x, mean, var, {}, {}, {.training = true}); };
-    EXPECT_THROW(train(), xg::ShapeError);
-    const std::string text = message(train);
+    const std::string text = error_of<xg::ShapeError>(train);
     EXPECT_EQ(text.rfind("batch_norm", 0), 0u) << text;
-    EXPECT_TRUE(contains(text, "more than 1 value per channel")) << text;
-    EXPECT_TRUE(contains(text, shape.str())) << text;
-    EXPECT_TRUE(contains(text, "eval()")) << text;
+    expect_words(text, {"more than 1 value per channel", shape.str(), "eval()"});
     EXPECT_TRUE(xg::equal(mean, xg::tensor({0.25, -0.5})));
     EXPECT_TRUE(xg::equal(var, xg::tensor({1.5, 2.0})));
     expect_near(xg::batch_norm(x, xg::zeros(2), xg::ones(2)), {2.999985, -0.999995}, 1e-6);
@@ -96,11 +92,7 @@ TEST(BatchNormOp, N07NotFinite) {
     const Tensor var = xg::ones(2);
     const Tensor x = xg::tensor({{1.0, 2.0}, {3.0, bad}});
     const auto train = [&] { xg::batch_norm(x, mean, var, {}, {}, {.training = true}); };
-    EXPECT_THROW(train(), xg::Error);
-    const std::string text = message(train);
-    EXPECT_TRUE(contains(text, "channel 1")) << text;
-    EXPECT_TRUE(contains(text, "not finite")) << text;
-    EXPECT_TRUE(contains(text, "(2, 2)")) << text;
+    expect_words(error_of<xg::Error>(train), {"channel 1", "not finite", "(2, 2)"});
     EXPECT_TRUE(xg::equal(mean, xg::zeros(2)));
     EXPECT_TRUE(xg::equal(var, xg::ones(2)));
   }

@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "support/errors.hpp"
 #include "support/leaves.hpp"
 #include "xgrad/xgrad.hpp"
 
@@ -38,28 +37,22 @@ TEST(CrossEntropyOp, LabelOutOfRange) {
         const Tensor target = xg::tensor(std::vector<std::int64_t>{label});
         nll ? xg::nll_loss(x, target) : xg::cross_entropy(x, target);
       };
-      EXPECT_THROW(call(), xg::IndexError);
-      const std::string text = message(call);
-      EXPECT_TRUE(contains(text, "label " + std::to_string(label))) << text;
-      EXPECT_TRUE(contains(text, "(0)")) << text;
-      EXPECT_TRUE(contains(text, "3 classes")) << text;
+      expect_words(error_of<xg::IndexError>(call),
+                   {"label " + std::to_string(label), "(0)", "3 classes"});
     }
   }
   Tensor map = xg::zeros({2, 4, 5}, {.dtype = xg::int64});
   map.index_put_({1, 2, 3}, 7);
-  EXPECT_TRUE(contains(message([&] {
-                         xg::cross_entropy(xg::rand({2, 3, 4, 5}), map);
-                       }),
-                       "label 7 at position (1, 2, 3)"));
+  expect_words(error_of<xg::IndexError>([&] {
+                 xg::cross_entropy(xg::rand({2, 3, 4, 5}), map);
+               }),
+               {"label 7 at position (1, 2, 3)"});
 
   const auto two_rows = [] { xg::cross_entropy(xg::rand({2, 3}), xg::tensor({1})); };
-  EXPECT_THROW(two_rows(), xg::ShapeError);
-  EXPECT_TRUE(contains(message(two_rows), "(2, 3)"));
-  EXPECT_TRUE(contains(message(two_rows), "(1,)"));
+  expect_words(error_of<xg::ShapeError>(two_rows), {"(2, 3)", "(1,)"});
   EXPECT_THROW(xg::cross_entropy(xg::rand({2, 3}), xg::tensor({{1}, {2}})), xg::ShapeError);
   const auto floats = [] { xg::cross_entropy(xg::rand({2, 3}), xg::tensor({1.0, 2.0})); };
-  EXPECT_THROW(floats(), xg::DTypeError);
-  EXPECT_TRUE(contains(message(floats), "int64"));
+  expect_words(error_of<xg::DTypeError>(floats), {"int64"});
 }
 
 TEST(CrossEntropyOp, IsLogSoftmaxThenNll) {
@@ -151,14 +144,13 @@ TEST(CrossEntropyOp, Weight) {
   EXPECT_THROW(xg::cross_entropy(x, target, {.weight = xg::ones(2)}), xg::ShapeError);
   EXPECT_THROW(xg::cross_entropy(x, target, {.weight = xg::ones(3, f64)}), xg::DTypeError);
   const auto learned = [&] { xg::cross_entropy(x, target, {.weight = leaf(xg::ones(3))}); };
-  EXPECT_THROW(learned(), xg::GraphError);
+  expect_words(error_of<xg::GraphError>(learned), {"detach"});
 
   const Tensor weight = xg::tensor({0.5, 2.0, 3.0});
   const Tensor each = xg::cross_entropy(x.detach(), target, {.reduction = xg::Reduction::none});
   const std::vector<float> l = each.to_vector<float>();
   const Tensor mean = xg::cross_entropy(x, target, {.weight = weight});
   EXPECT_NEAR(mean.item<float>(), (0.5f * l[0] + 3 * l[1]) / 3.5f, 1e-6);
-  EXPECT_TRUE(contains(message(learned), "detach"));
 }
 
 TEST(CrossEntropyOp, SecondBackwardGivesTheSameGradient) {

@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "support/errors.hpp"
 #include "support/leaves.hpp"
 #include "xgrad/xgrad.hpp"
 
@@ -13,12 +12,9 @@ TEST(MseLossOp, NeverBroadcasts) {
   const auto call = [] {
     xg::mse_loss(xg::tensor({{1.0}, {2.0}, {3.0}}), xg::tensor({1.0, 2.0, 3.0}));
   };
-  EXPECT_THROW(call(), xg::ShapeError);
-  const std::string text = message(call);
-  EXPECT_TRUE(contains(text, "(3, 1)")) << text;
-  EXPECT_TRUE(contains(text, "(3,)")) << text;
-  EXPECT_TRUE(contains(text, "reshape")) << text;
-  EXPECT_FALSE(contains(message([] { xg::mse_loss(xg::rand({3, 2}), xg::rand(4)); }), "reshape"));
+  expect_words(error_of<xg::ShapeError>(call), {"(3, 1)", "(3,)", "reshape"});
+  const auto other = [] { xg::mse_loss(xg::rand({3, 2}), xg::rand(4)); };
+  EXPECT_EQ(error_of<xg::ShapeError>(other).find("reshape"), std::string::npos);
   EXPECT_THROW(xg::mse_loss(xg::tensor(1.0), xg::tensor({1.0})), xg::ShapeError);
 }
 

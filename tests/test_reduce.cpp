@@ -4,7 +4,6 @@
 #include <cmath>
 #include <functional>
 
-#include "support/errors.hpp"
 #include "support/leaves.hpp"
 #include "xgrad/xgrad.hpp"
 
@@ -242,8 +241,7 @@ TEST(Reduce, WrongDimensionsAreErrorsThatSayWhatToDo) {
   expect_words(error_of<xg::IndexError>([&] { x.all(3); }), {"all: dim 3"});
   EXPECT_THROW(sum(xg::ones({}), 1), xg::IndexError);
   EXPECT_EQ(sum(xg::ones({}), -1).item<double>(), 1);
-  const std::string text = message([&] { sum(x, {}); });
-  EXPECT_NE(text.find("sum()"), std::string::npos) << text;
+  expect_words(error_of<xg::Error>([&] { sum(x, {}); }), {"sum()"});
   EXPECT_THROW(mean(xg::tensor({1, 2})), xg::DTypeError);
   EXPECT_THROW(var(xg::tensor({1, 2})), xg::DTypeError);
   EXPECT_THROW(norm(xg::tensor({1, 2})), xg::DTypeError);

@@ -4,7 +4,7 @@
 #include <limits>
 #include <sstream>
 
-#include "support/errors.hpp"
+#include "support/values.hpp"
 #include "xgrad/xgrad.hpp"
 
 namespace xg = xgrad;
@@ -32,13 +32,17 @@ TEST(Tensor, NestedListsGiveShapeAndType) {
 }
 
 TEST(Tensor, RaggedListNamesTheRow) {
-  const std::string text = message([] { xg::tensor({{1, 2}, {3, 4}, {5}}); });
-  EXPECT_TRUE(contains(text, "row 2")) << text;
-  EXPECT_TRUE(contains(text, "1 value")) << text;
+  expect_words(error_of<xg::ShapeError>([] {
+                 xg::tensor({{1, 2}, {3, 4}, {5}});
+               }),
+               {"row 2", "1 value"});
   EXPECT_THROW(xg::tensor({{1, 2}, {3, 4, 5}}), xg::ShapeError);
   EXPECT_THROW(xg::tensor({{1, 2}, 3}), xg::ShapeError);
   EXPECT_THROW(xg::tensor({1, {2}}), xg::ShapeError);
-  EXPECT_TRUE(contains(message([] { xg::tensor({{{1}, {2}}, {{3}, {4, 5}}}); }), "row 1.1"));
+  expect_words(error_of<xg::ShapeError>([] {
+                 xg::tensor({{{1}, {2}}, {{3}, {4, 5}}});
+               }),
+               {"row 1.1"});
 }
 
 TEST(Tensor, FromVectors) {
@@ -108,10 +112,10 @@ TEST(Tensor, TruthNeedsOneElement) {
   EXPECT_TRUE(static_cast<bool>(xg::tensor({3}) == 3));
   EXPECT_FALSE(static_cast<bool>(xg::tensor(0.0)));
   const xg::Tensor a = xg::tensor({1, 2});
-  const std::string text = message([&] {
+  const auto unclear = [&] {
     if (a == a) return;
-  });
-  EXPECT_TRUE(contains(text, "equal(")) << text;
+  };
+  expect_words(error_of<xg::ShapeError>(unclear), {"equal("});
 }
 
 TEST(Tensor, UndefinedIsAnErrorEverywhere) {
@@ -259,8 +263,7 @@ TEST(InPlace, OverlappingRowsAreReadFirst) {
 TEST(InPlace, RefusedWhereAGradientIsNeeded) {
   xg::Tensor leaf = xg::ones({2}, {.requires_grad = true});
   xg::Tensor plain = xg::ones({2});
-  const std::string text = message([&] { leaf.add_(plain); });
-  EXPECT_TRUE(contains(text, "add_") && contains(text, "NoGrad")) << text;
+  expect_words(error_of<xg::GraphError>([&] { leaf.add_(plain); }), {"add_", "NoGrad"});
   EXPECT_THROW(leaf += 1, xg::GraphError);
   EXPECT_THROW(plain += leaf, xg::GraphError);
   EXPECT_THROW(leaf.fill_(0), xg::GraphError);
@@ -281,7 +284,6 @@ TEST(InPlace, ASavedValueThatMovedIsAnError) {
     const xg::NoGrad no_grad;
     w *= 2;
   }
-  const std::string text = message([&] { y.backward(); });
-  EXPECT_TRUE(contains(text, "MulBackward0") && contains(text, "(2,)")) << text;
+  expect_words(error_of<xg::GraphError>([&] { y.backward(); }), {"MulBackward0", "(2,)"});
   EXPECT_FALSE(w.has_grad());
 }

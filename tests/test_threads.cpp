@@ -4,7 +4,6 @@
 #include <cstring>
 #include <thread>
 
-#include "support/errors.hpp"
 #include "support/values.hpp"
 #include "xgrad/threads.hpp"
 
