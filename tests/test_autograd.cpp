@@ -91,8 +91,8 @@ TEST(Autograd, A05SavedTensorsChangedInPlaceAreErrors) {
   const Tensor out = sigmoid(a);
   Tensor alias = out.detach();
   alias.zero_();
-  expect_words(error_of<xg::GraphError>([&] { out.sum().backward(); }),
-               {"SigmoidBackward0", "(3,)", "changed in place"});
+  expect_error<xg::GraphError>([&] { out.sum().backward(); },
+                               {"SigmoidBackward0", "(3,)", "changed in place"});
   EXPECT_FALSE(a.has_grad());
 
   // By an optimizer's step between two backward passes.
@@ -104,8 +104,7 @@ TEST(Autograd, A05SavedTensorsChangedInPlaceAreErrors) {
     const xg::NoGrad no_grad;
     w.sub_(0.1 * w.grad());
   }
-  expect_words(error_of<xg::GraphError>([&] { second.backward(); }),
-               {"MulBackward0", "changed in place"});
+  expect_error<xg::GraphError>([&] { second.backward(); }, {"MulBackward0", "changed in place"});
   expect_values(w.grad(), {9});
   expect_values(x.grad(), {12});
 
@@ -139,7 +138,7 @@ TEST(Autograd, A06SpentGraphs) {
   const Tensor x = scalar_leaf(3.0);
   const Tensor y = x * x;
   y.backward();
-  expect_words(error_of<xg::GraphError>([&] { y.backward(); }), {"already used", "retain_graph"});
+  expect_error<xg::GraphError>([&] { y.backward(); }, {"already used", "retain_graph"});
   expect_values(x.grad(), {6});
   error_of<xg::GraphError>([&] { xg::grad(y, {x}); });
 
@@ -165,17 +164,12 @@ TEST(Autograd, A06Accumulation) {
 TEST(Autograd, A06Seeds) {
   const Tensor x = leaf({1, 2});
   const Tensor y = x * 2;
-  expect_words(error_of<xg::GraphError>([&] { y.backward(); }),
-               {"scalar", "MulBackward0", "(2,)", "gradient of shape"});
-  expect_words(error_of<xg::ShapeError>([&] {
-                 y.backward(constant({1, 1, 1}));
-               }),
-               {"(3,)", "(2,)"});
-  expect_words(error_of<xg::ShapeError>([&] { y.backward(xg::ones({2})); }),
-               {"float32", "float64"});
+  expect_error<xg::GraphError>([&] { y.backward(); },
+                               {"scalar", "MulBackward0", "(2,)", "gradient of shape"});
+  expect_error<xg::ShapeError>([&] { y.backward(constant({1, 1, 1})); }, {"(3,)", "(2,)"});
+  expect_error<xg::ShapeError>([&] { y.backward(xg::ones({2})); }, {"float32", "float64"});
   EXPECT_FALSE(x.has_grad());
-  expect_words(error_of<xg::GraphError>([&] { constant({1}).backward(); }),
-               {"does not require a gradient"});
+  expect_error<xg::GraphError>([&] { constant({1}).backward(); }, {"does not require a gradient"});
   y.backward(constant({3, 5}));
   expect_values(x.grad(), {6, 10});
 }
@@ -184,7 +178,7 @@ TEST(Autograd, A07NonLeavesKeepNoGradient) {
   const Tensor leaf_a = leaf({2, 5}), leaf_b = leaf({3, 3});
   const Tensor a = leaf_a.reshape({2, 1}), b = leaf_b.reshape({2, 1});
   (a * b).sum().backward();
-  expect_words(error_of<xg::GraphError>([&] { b.grad(); }), {"not a leaf", "retain_grad"});
+  expect_error<xg::GraphError>([&] { b.grad(); }, {"not a leaf", "retain_grad"});
   expect_values(leaf_a.grad(), {3, 3});
   expect_values(leaf_b.grad(), {2, 5});
 
@@ -256,10 +250,11 @@ TEST(Autograd, GradOfSeveralOutputs) {
 
 TEST(Autograd, GradOfWhatIsNotReached) {
   const Tensor x = leaf({1, 2}), other = leaf({1, 2, 3});
-  expect_words(error_of<xg::GraphError>([&] {
-                 xg::grad((x * x).sum(), {x, other});
-               }),
-               {"input 1", "(3,)", "allow_unused"});
+  expect_error<xg::GraphError>(
+      [&] {
+        xg::grad((x * x).sum(), {x, other});
+      },
+      {"input 1", "(3,)", "allow_unused"});
   const std::vector<Tensor> got = xg::grad((x * x).sum(), {other, x}, {.allow_unused = true});
   EXPECT_FALSE(got[0].defined());
   expect_values(got[1], {2, 4});

@@ -73,7 +73,7 @@ TEST(Hooks, ErrorsLeaveTheGradients) {
   const Tensor x = leaf({1, 2}), w = leaf({3, 4});
   (x * w).sum().backward();
   const xg::HookHandle wrong = x.register_hook([](const Tensor&) { return xg::ones({3}); });
-  expect_words(error_of<xg::GraphError>([&] { (x * w).sum().backward(); }), {"hook", "(3,)"});
+  expect_error<xg::GraphError>([&] { (x * w).sum().backward(); }, {"hook", "(3,)"});
   expect_values(w.grad(), {1, 2});
   error_of<xg::GraphError>([] { xg::ones({2}).register_hook([](const Tensor&) {}); });
 
@@ -186,8 +186,8 @@ TEST(Extend, ARuleReceivesTheOutput) {
     const xg::NoGrad no_grad;
     y.add_(1);
   }
-  expect_words(error_of<xg::GraphError>([&] { y.sum().backward(); }),
-               {"MyExpBackward0", "output", "changed in place"});
+  expect_error<xg::GraphError>([&] { y.sum().backward(); },
+                               {"MyExpBackward0", "output", "changed in place"});
 }
 
 TEST(Extend, ARuleLearnsWhatIsNeeded) {

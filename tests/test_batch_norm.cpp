@@ -92,7 +92,7 @@ TEST(BatchNormOp, N07NotFinite) {
     const Tensor var = xg::ones(2);
     const Tensor x = xg::tensor({{1.0, 2.0}, {3.0, bad}});
     const auto train = [&] { xg::batch_norm(x, mean, var, {}, {}, {.training = true}); };
-    expect_words(error_of<xg::Error>(train), {"channel 1", "not finite", "(2, 2)"});
+    expect_error<xg::Error>(train, {"channel 1", "not finite", "(2, 2)"});
     EXPECT_TRUE(xg::equal(mean, xg::zeros(2)));
     EXPECT_TRUE(xg::equal(var, xg::ones(2)));
   }

@@ -209,8 +209,7 @@ TEST_F(Checkpoints, S02AnotherModelIsRefusedWithAllMismatchesAndNothingChanges) 
   xg::write_file(path("text"), "This is not a model but a letter.\n");
   EXPECT_THROW(xg::load_checkpoint(path("text"), run), xg::FileError);
   xg::save_safetensors(path("net"), small.state_dict());
-  expect_words(error_of<xg::Error>([&] { xg::load_checkpoint(path("net"), run); }),
-               {"no checkpoint"});
+  expect_error<xg::Error>([&] { xg::load_checkpoint(path("net"), run); }, {"no checkpoint"});
 
   // A clone is another module with the same values; to step it leaves the first as it is.
   Small clone(1);
@@ -233,8 +232,8 @@ TEST_F(Checkpoints, WhatDoesNotFitChangesNothing) {
   const auto refused = [&](Training& other, const std::string& hint) {
     other.train(4);
     const auto before = other.state();
-    expect_words(error_of<xg::Error>([&] { xg::load_checkpoint(path("run"), other.run); }),
-                 {hint, path("run")});
+    expect_error<xg::Error>([&] { xg::load_checkpoint(path("run"), other.run); },
+                            {hint, path("run")});
     EXPECT_EQ(Training::difference(other.state(), before), "");
   };
   Training wide(adam, cosine, 7);

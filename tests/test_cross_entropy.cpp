@@ -37,22 +37,22 @@ TEST(CrossEntropyOp, LabelOutOfRange) {
         const Tensor target = xg::tensor(std::vector<std::int64_t>{label});
         nll ? xg::nll_loss(x, target) : xg::cross_entropy(x, target);
       };
-      expect_words(error_of<xg::IndexError>(call),
-                   {"label " + std::to_string(label), "(0)", "3 classes"});
+      expect_error<xg::IndexError>(call, {"label " + std::to_string(label), "(0)", "3 classes"});
     }
   }
   Tensor map = xg::zeros({2, 4, 5}, {.dtype = xg::int64});
   map.index_put_({1, 2, 3}, 7);
-  expect_words(error_of<xg::IndexError>([&] {
-                 xg::cross_entropy(xg::rand({2, 3, 4, 5}), map);
-               }),
-               {"label 7 at position (1, 2, 3)"});
+  expect_error<xg::IndexError>(
+      [&] {
+        xg::cross_entropy(xg::rand({2, 3, 4, 5}), map);
+      },
+      {"label 7 at position (1, 2, 3)"});
 
   const auto two_rows = [] { xg::cross_entropy(xg::rand({2, 3}), xg::tensor({1})); };
-  expect_words(error_of<xg::ShapeError>(two_rows), {"(2, 3)", "(1,)"});
+  expect_error<xg::ShapeError>(two_rows, {"(2, 3)", "(1,)"});
   EXPECT_THROW(xg::cross_entropy(xg::rand({2, 3}), xg::tensor({{1}, {2}})), xg::ShapeError);
   const auto floats = [] { xg::cross_entropy(xg::rand({2, 3}), xg::tensor({1.0, 2.0})); };
-  expect_words(error_of<xg::DTypeError>(floats), {"int64"});
+  expect_error<xg::DTypeError>(floats, {"int64"});
 }
 
 TEST(CrossEntropyOp, IsLogSoftmaxThenNll) {
@@ -144,7 +144,7 @@ TEST(CrossEntropyOp, Weight) {
   EXPECT_THROW(xg::cross_entropy(x, target, {.weight = xg::ones(2)}), xg::ShapeError);
   EXPECT_THROW(xg::cross_entropy(x, target, {.weight = xg::ones(3, f64)}), xg::DTypeError);
   const auto learned = [&] { xg::cross_entropy(x, target, {.weight = leaf(xg::ones(3))}); };
-  expect_words(error_of<xg::GraphError>(learned), {"detach"});
+  expect_error<xg::GraphError>(learned, {"detach"});
 
   const Tensor weight = xg::tensor({0.5, 2.0, 3.0});
   const Tensor each = xg::cross_entropy(x.detach(), target, {.reduction = xg::Reduction::none});

@@ -34,11 +34,6 @@ class Files : public FolderTest {
 class Idx : public Files {};
 class Csv : public Files {};
 
-template <class E, class F>
-void expect_error(F f, const std::vector<std::string>& words) {
-  expect_words(error_of<E>(f), words);
-}
-
 std::string big_endian(std::initializer_list<std::uint32_t> words) {
   std::string bytes;
   for (std::uint32_t w : words) {

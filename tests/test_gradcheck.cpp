@@ -44,8 +44,7 @@ TEST(Gradcheck, SeveralInputsOfWhichSomeAreConstant) {
   };
   EXPECT_GRADIENTS(f, {x, w, c, rows});
   EXPECT_GRADIENTS2(f, {x, w, c, rows});
-  expect_words(error_of<xg::Error>([&] { xg::gradcheck(f, {x}); }),
-               {"takes 4 tensors", "inputs are 1"});
+  expect_error<xg::Error>([&] { xg::gradcheck(f, {x}); }, {"takes 4 tensors", "inputs are 1"});
 }
 
 TEST(Gradcheck, SeveralOutputs) {
@@ -332,9 +331,9 @@ TEST(Gradcheck, RefusesWhatItCannotJudge) {
   const auto f = [](const Tensor& x) { return x * x; };
   for (auto check : {0, 1}) {
     const Tensor x = xg::ones({2}, {.requires_grad = true});
-    expect_words(error_of<xg::DTypeError>(
-                     [&] { check == 0 ? xg::gradcheck(f, {x}) : xg::gradgradcheck(f, {x}); }),
-                 {"input 0", "float32", "to(xg::float64)"});
+    expect_error<xg::DTypeError>(
+        [&] { check == 0 ? xg::gradcheck(f, {x}) : xg::gradgradcheck(f, {x}); },
+        {"input 0", "float32", "to(xg::float64)"});
   }
   error_of<xg::DTypeError>(
       [&] { xg::gradcheck([](const Tensor& x) { return x.to(xg::float32); }, {leaf({1})}); });

@@ -23,7 +23,7 @@ class Safetensors : public FolderTest {
   /// Loading it is an error with these words, and the memory of tensors is as before.
   static void refused(const std::string& path, const std::vector<std::string>& words) {
     const std::int64_t before = xg::live_bytes();
-    expect_words(error_of<xg::FileError>([&] { xg::load_safetensors(path); }), words);
+    expect_error<xg::FileError>([&] { xg::load_safetensors(path); }, words);
     EXPECT_EQ(xg::live_bytes(), before);
   }
 };

@@ -12,7 +12,7 @@ TEST(MseLossOp, NeverBroadcasts) {
   const auto call = [] {
     xg::mse_loss(xg::tensor({{1.0}, {2.0}, {3.0}}), xg::tensor({1.0, 2.0, 3.0}));
   };
-  expect_words(error_of<xg::ShapeError>(call), {"(3, 1)", "(3,)", "reshape"});
+  expect_error<xg::ShapeError>(call, {"(3, 1)", "(3,)", "reshape"});
   const auto other = [] { xg::mse_loss(xg::rand({3, 2}), xg::rand(4)); };
   EXPECT_EQ(error_of<xg::ShapeError>(other).find("reshape"), std::string::npos);
   EXPECT_THROW(xg::mse_loss(xg::tensor(1.0), xg::tensor({1.0})), xg::ShapeError);

@@ -68,7 +68,7 @@ TEST(MemoryPool, KeepsNoMoreThanItsLimit) {
   EXPECT_EQ(memory::stats().cached, 0);
   { const Tensor x = xg::empty({MiB}); }
   EXPECT_EQ(memory::stats().cached, 0);
-  expect_words(error_of<xg::Error>([] { memory::set_limit(-1); }), {"set_limit", "-1"});
+  expect_error<xg::Error>([] { memory::set_limit(-1); }, {"set_limit", "-1"});
 }
 
 TEST(MemoryPool, TrimReturnsPagesToTheSystem) {
@@ -122,7 +122,7 @@ TEST(MemoryPool, AStepTakesNoFreshPages) {
 TEST(MemoryPool, RefusesWhatNoMachineHas) {
   if (!pooled) GTEST_SKIP() << "sanitizers end the program";
   for (const std::int64_t size : {std::int64_t{1} << 50, (std::int64_t{1} << 61) - 1}) {
-    expect_words(error_of<xg::Error>([&] { xg::empty({size}); }), {"out of memory", "bytes"});
+    expect_error<xg::Error>([&] { xg::empty({size}); }, {"out of memory", "bytes"});
   }
 }
 

@@ -97,7 +97,7 @@ TEST(Module, MovedSequentialStillWorks) {
 
 TEST(Module, AModuleThatWasMovedFromSaysSo) {
   const auto refused = [](const auto& use, const std::string& type) {
-    expect_words(error_of<xg::Error>(use), {type, "moved into another one"});
+    expect_error<xg::Error>(use, {type, "moved into another one"});
   };
   const xg::Tensor x = xg::ones({2, 2});
   nn::Linear a(2, 2);
@@ -309,13 +309,14 @@ TEST(Module, LoadReportsEverythingAndChangesNothing) {
 TEST(Module, LoadingOneLayerMoreOrLessThrows) {
   nn::Sequential small(nn::Linear(3, 1));
   nn::Sequential big(nn::Linear(3, 1), nn::Linear(1, 2));
-  expect_words(error_of<xg::Error>([&] { big.load_state_dict(small.state_dict()); }),
-               {"2 missing", "1.weight", "1.bias"});
-  expect_words(error_of<xg::Error>([&] { small.load_state_dict(big.state_dict()); }),
-               {"2 unexpected", "1.weight", "1.bias"});
+  expect_error<xg::Error>([&] { big.load_state_dict(small.state_dict()); },
+                          {"2 missing", "1.weight", "1.bias"});
+  expect_error<xg::Error>([&] { small.load_state_dict(big.state_dict()); },
+                          {"2 unexpected", "1.weight", "1.bias"});
   nn::Sequential other(nn::Linear(3, 32));
-  expect_words(error_of<xg::Error>([&] { other.load_state_dict(small.state_dict()); }),
-               {"2 misshapen", "0.weight", "(1, 3)", "(32, 3)", "0.bias", "(1,)", "(32,)"});
+  expect_error<xg::Error>(
+      [&] { other.load_state_dict(small.state_dict()); },
+      {"2 misshapen", "0.weight", "(1, 3)", "(32, 3)", "0.bias", "(1,)", "(32,)"});
 }
 
 }  // namespace

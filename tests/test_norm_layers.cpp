@@ -287,19 +287,22 @@ TEST(BatchNorm, WrongShapesNameTheLayer) {
   nn::BatchNorm1d one(3);
   nn::BatchNorm2d two(3);
   const Snapshot before(one);
-  expect_words(error_of<xg::ShapeError>([&] {
-                 one(xg::zeros({2, 3, 4, 5}));
-               }),
-               {"BatchNorm1d", "(N, C, L)", "(2, 3, 4, 5)"});
-  expect_words(error_of<xg::ShapeError>([&] { one(xg::zeros({3})); }), {"BatchNorm1d", "(3,)"});
-  expect_words(error_of<xg::ShapeError>([&] {
-                 one(xg::zeros({2, 4}));
-               }),
-               {"BatchNorm1d", "3 channels", "(2, 4)"});
-  expect_words(error_of<xg::ShapeError>([&] {
-                 two(xg::zeros({2, 3}));
-               }),
-               {"BatchNorm2d", "(N, C, H, W)", "(2, 3)"});
+  expect_error<xg::ShapeError>(
+      [&] {
+        one(xg::zeros({2, 3, 4, 5}));
+      },
+      {"BatchNorm1d", "(N, C, L)", "(2, 3, 4, 5)"});
+  expect_error<xg::ShapeError>([&] { one(xg::zeros({3})); }, {"BatchNorm1d", "(3,)"});
+  expect_error<xg::ShapeError>(
+      [&] {
+        one(xg::zeros({2, 4}));
+      },
+      {"BatchNorm1d", "3 channels", "(2, 4)"});
+  expect_error<xg::ShapeError>(
+      [&] {
+        two(xg::zeros({2, 3}));
+      },
+      {"BatchNorm2d", "(N, C, H, W)", "(2, 3)"});
   EXPECT_TRUE(before.holds(one));
 }
 

@@ -83,7 +83,7 @@ TEST_F(Npy, ReadsEverySpellingOfTheHeader) {
 TEST_F(Npy, ARefusalSaysWhatWouldDo) {
   const std::vector<float> two{1, -2};
   const auto refused = [&](const char* header, const std::vector<std::string>& words) {
-    expect_words(error_of<xg::FileError>([&] { array(header, two); }), words);
+    expect_error<xg::FileError>([&] { array(header, two); }, words);
   };
   refused("{'descr': '>f4', 'fortran_order': False, 'shape': (2,)}",
           {path("a.npy"), "offset 25", "'>f4'", "astype('<f4')"});

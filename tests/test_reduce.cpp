@@ -237,11 +237,11 @@ TEST(Reduce, WrongDimensionsAreErrorsThatSayWhatToDo) {
   EXPECT_THROW(mean(x, {1, -1}), xg::ShapeError);
   EXPECT_THROW(max(x, 2), xg::IndexError);
   EXPECT_THROW(cumsum(x, 2), xg::IndexError);
-  expect_words(error_of<xg::IndexError>([&] { x.any(5); }), {"any: dim 5"});
-  expect_words(error_of<xg::IndexError>([&] { x.all(3); }), {"all: dim 3"});
+  expect_error<xg::IndexError>([&] { x.any(5); }, {"any: dim 5"});
+  expect_error<xg::IndexError>([&] { x.all(3); }, {"all: dim 3"});
   EXPECT_THROW(sum(xg::ones({}), 1), xg::IndexError);
   EXPECT_EQ(sum(xg::ones({}), -1).item<double>(), 1);
-  expect_words(error_of<xg::Error>([&] { sum(x, {}); }), {"sum()"});
+  expect_error<xg::Error>([&] { sum(x, {}); }, {"sum()"});
   EXPECT_THROW(mean(xg::tensor({1, 2})), xg::DTypeError);
   EXPECT_THROW(var(xg::tensor({1, 2})), xg::DTypeError);
   EXPECT_THROW(norm(xg::tensor({1, 2})), xg::DTypeError);

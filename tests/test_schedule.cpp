@@ -163,7 +163,7 @@ TEST(Schedule, OneCycleEndsAndMovesTheFirstBetaOfAdam) {
   EXPECT_DOUBLE_EQ(*adam.momentum(), 0.95);
   for (int i = 0; i < 4; ++i) cycle.step();
   const double last = adam.lr();
-  expect_words(error_of<xg::Error>([&] { cycle.step(); }), {"OneCycleLR", "total_steps", "5"});
+  expect_error<xg::Error>([&] { cycle.step(); }, {"OneCycleLR", "total_steps", "5"});
   EXPECT_EQ(adam.lr(), last);
   EXPECT_EQ(cycle.last_epoch(), 4);
   // The moments follow the momentum in force.

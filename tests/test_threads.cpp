@@ -62,7 +62,7 @@ TEST_F(NumThreads, NumberIsChecked) {
     xg::set_num_threads(n);
     EXPECT_EQ(xg::get_num_threads(), n);
   }
-  expect_words(error_of<xg::Error>([] { xg::set_num_threads(0); }), {"set_num_threads", "0"});
+  expect_error<xg::Error>([] { xg::set_num_threads(0); }, {"set_num_threads", "0"});
   EXPECT_EQ(xg::get_num_threads(), 1);
 }
 

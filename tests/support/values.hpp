@@ -65,3 +65,9 @@ inline void expect_words(const std::string& text, const std::vector<std::string>
     EXPECT_NE(text.find(word), std::string::npos) << "no \"" << word << "\" in: " << text;
   }
 }
+
+/// Calls f, which must throw an E with all of the words in its text.
+template <class E, class F>
+void expect_error(F f, const std::vector<std::string>& words) {
+  expect_words(error_of<E>(f), words);
+}
