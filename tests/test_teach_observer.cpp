@@ -25,6 +25,25 @@ struct Spoiler : xg::nn::Module {
   }
 };
 
+/// Its output is its input but for one value, once that is given.
+struct Planter : xg::nn::Module {
+  std::optional<double> value{};
+  Tensor forward(const Tensor& x) override {
+    if (!value) return x * 1;
+    Tensor one = xg::zeros(x.shape());
+    one.index_put_({1, 2}, 1);
+    return xg::where(one == 1, *value, x);
+  }
+};
+
+/// The same in a function: not the output of any module.
+struct PlantingNet : xg::nn::Module {
+  xg::nn::Linear& fc = register_module("fc", xg::nn::Linear(2, 3));
+  xg::nn::BatchNorm1d& norm = register_module("norm", xg::nn::BatchNorm1d(3));
+  bool on = false;
+  Tensor forward(const Tensor& x) override { return norm(on ? fc(x) / 0.0 : fc(x)); }
+};
+
 Tensor step(xg::nn::Module& net, const Tensor& x, xg::optim::Optimizer& optimizer,
             Observer& observer) {
   const Tensor loss = net(x).square().mean();
@@ -175,6 +194,85 @@ TEST(TeachObserver, NamesTheFirstLayerWithABadOutput) {
   }
 }
 
+/// What ReLU, Tanh and Sigmoid make finite again, and what the norms make NaN, or refuse.
+TEST(TeachObserver, NamesTheLayerWhateverComesAfterIt) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const auto check = [](const char* name, auto add_layer, double value, int good_steps) {
+    SCOPED_TRACE(testing::Message() << name << ", " << value << " after " << good_steps);
+    xg::manual_seed(8);
+    xg::nn::Sequential net(xg::nn::Linear(2, 3), Planter());
+    add_layer(net);
+    net.push_back(xg::nn::Linear(3, 2));
+    xg::optim::SGD optimizer(net.parameters(), {.lr = 0.01});
+    Observer observer(net);
+    const Tensor x = xg::randn({4, 2});
+    for (int i = 0; i < good_steps; ++i) step(net, x, optimizer, observer);
+    auto& planter = net.at<Planter>(1);
+    planter.value = value;
+    const xg::StateDict before = net.state_dict();
+    std::vector<Tensor> kept;
+    for (const auto& entry : before) kept.push_back(entry.second.detach().clone());
+    const NonFiniteError error = failure(net, x, optimizer, observer);
+    EXPECT_EQ(error.layer, "1");
+    EXPECT_EQ(error.step, good_steps + 1);
+    expect_words(error.what(), {"the output of Planter \"1\"", "1 of 12 values", "too large"});
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      EXPECT_TRUE(equal(before[i].second.detach(), kept[i])) << before[i].first;
+    }
+    planter.value = {};  // the step can be made with other values
+    step(net, x, optimizer, observer);
+    EXPECT_EQ(observer.records().back().step, good_steps == 0 ? 1 : good_steps == 9 ? 10 : 1);
+  };
+  for (const double value : {double(NAN), inf, -inf}) {
+    for (const int steps : {0, 3, 9}) {  // then one that is recorded, is not, and is
+      check(
+          "ReLU", [](auto& net) { net.push_back(xg::nn::ReLU()); }, value, steps);
+      check(
+          "Tanh", [](auto& net) { net.push_back(xg::nn::Tanh()); }, value, steps);
+      check(
+          "Sigmoid", [](auto& net) { net.push_back(xg::nn::Sigmoid()); }, value, steps);
+      check(
+          "LayerNorm", [](auto& net) { net.push_back(xg::nn::LayerNorm(3)); }, value, steps);
+      check(
+          "RMSNorm", [](auto& net) { net.push_back(xg::nn::RMSNorm(3)); }, value, steps);
+      check(
+          "BatchNorm", [](auto& net) { net.push_back(xg::nn::BatchNorm1d(3)); }, value, steps);
+    }
+  }
+}
+
+TEST(TeachObserver, NamesABatchNormAfterAFunction) {
+  PlantingNet net;
+  xg::optim::SGD optimizer(net.parameters(), {.lr = 0.01});
+  Observer observer(net);
+  const Tensor x = xg::randn({4, 2});
+  for (int i = 0; i < 2; ++i) step(net, x, optimizer, observer);
+  net.on = true;
+  const NonFiniteError error = failure(net, x, optimizer, observer);
+  EXPECT_EQ(error.layer, "norm");
+  EXPECT_EQ(error.step, 3);
+  expect_words(error.what(),
+               {"the input of BatchNorm1d \"norm\"", "12 of 12", "operations before"});
+}
+
+/// A gradient that a ReLU stops changes no weight: no error at any step.
+TEST(TeachObserver, AGradientThatNobodyGetsIsNone) {
+  xg::nn::Sequential net(xg::nn::Linear(2, 3), xg::nn::ReLU(), Root());
+  for (const Tensor& p : net[0].parameters()) {
+    Tensor values = p.detach();
+    values.fill_(-1);
+  }
+  xg::optim::SGD optimizer(net.parameters(), {.lr = 0.01});
+  Observer observer(net);
+  for (int i = 0; i < 3; ++i) {
+    const Tensor loss = (net(xg::ones({4, 2})) + 1).sum();
+    optimizer.zero_grad();
+    loss.backward();
+    observer.step(optimizer, loss);
+  }
+  EXPECT_FALSE(std::isfinite(observer.records()[0].layers[1].gradient));
+}
+
 TEST(TeachObserver, NamesBadData) {
   xg::nn::Sequential net(xg::nn::Linear(2, 3), xg::nn::BatchNorm1d(3));
   xg::optim::SGD optimizer(net.parameters(), {.lr = 0.01});
@@ -223,6 +321,94 @@ TEST(TeachObserver, AnUpdateThatOverflows) {
   const NonFiniteError error = failure(net, xg::randn({4, 2}) * 100, optimizer, observer, 3);
   EXPECT_EQ(error.layer, "0");
   EXPECT_EQ(error.step, 2);
+}
+
+/// All numbers of the records, as texts: NaN are equal.
+std::string text_of(const std::vector<xg::teach::Record>& records) {
+  std::string text;
+  const auto add = [&](const std::vector<double>& numbers) {
+    for (const double x : numbers) text += std::to_string(x) + " ";
+  };
+  for (const auto& r : records) {
+    text.append("\n").append(std::to_string(r.step)).append(": ");
+    add({r.loss});
+    for (const auto& l : r.layers) {
+      add({l.output.mean, l.output.std, l.output.min, l.output.max, l.dead, l.saturated, l.gradient,
+           l.running_mean.mean, l.running_mean.max, l.running_var.std, l.running_var.min});
+    }
+    for (const auto& p : r.parameters) add({p.norm, p.gradient, p.update});
+  }
+  return text;
+}
+
+/// A net that is watched for some steps, from the weights of `seed` 9.
+struct Watched {
+  xg::nn::Sequential net = [] {
+    xg::manual_seed(9);
+    return xg::nn::Sequential(xg::nn::Linear(2, 3), xg::nn::BatchNorm1d(3), xg::nn::ReLU());
+  }();
+  xg::optim::Adam optimizer{net.parameters(), {.lr = 0.01}};
+  Tensor x = xg::randn({5, 2});
+  void train(Observer& observer, int steps) {
+    for (int i = 0; i < steps; ++i) step(net, x, optimizer, observer);
+  }
+};
+
+TEST(TeachObserver, GoesOnAsIfItHadNeverStopped) {
+  const xg::teach::ObserverOptions options{.every = 2, .most = 5};
+  for (const int first : {0, 1, 7, 10, 23}) {
+    Watched whole, parts;
+    Observer all(whole.net, options);
+    whole.train(all, 40);
+    xg::StateDict state;
+    {
+      Observer observer(parts.net, options);
+      parts.train(observer, first);
+      state = observer.state_dict();
+    }
+    Observer rest(parts.net, options);
+    rest.load_state_dict(state);
+    parts.train(rest, 40 - first);
+    EXPECT_EQ(text_of(rest.records()), text_of(all.records())) << first;
+    EXPECT_TRUE(equal(find(rest.state_dict(), "every")->detach(), xg::tensor(std::int64_t{16})));
+  }
+}
+
+TEST(TeachObserver, KeepsAsManyRecordsAsAreWanted) {
+  Watched run;
+  Observer few(run.net, {.every = 2, .most = 5});
+  run.train(few, 40);
+  Watched again;
+  Observer sparse(again.net, {.every = 16});
+  again.train(sparse, 40);
+  EXPECT_EQ(sparse.records().size(), 3U);
+  EXPECT_EQ(text_of(few.records()), text_of(sparse.records()));
+}
+
+TEST(TeachObserver, RefusesTheStateOfAnotherNet) {
+  Watched run;
+  Observer observer(run.net, {.every = 1});
+  run.train(observer, 3);
+  const xg::StateDict state = observer.state_dict();
+  const std::string before = text_of(observer.records());
+  xg::nn::Linear other(2, 3);
+  Observer narrow(other);
+  error_of<xg::ShapeError>([&] { observer.load_state_dict(narrow.state_dict()); });
+  for (const auto& [name, values] :
+       xg::StateDict{{"step", xg::tensor(std::int64_t{2})},
+                     {"step", xg::tensor(3.0)},
+                     {"every", xg::tensor(std::int64_t{0})},
+                     {"records", xg::zeros({3})},
+                     {"records", xg::full({2, 59}, NAN, {.dtype = xg::float64})}}) {
+    xg::StateDict changed = state;
+    for (auto& entry : changed) {
+      if (entry.first == name) entry.second = values;
+    }
+    error_of<xg::Error>([&] { observer.load_state_dict(changed); });
+  }
+  EXPECT_EQ(text_of(observer.records()), before);
+  observer.load_state_dict(state);
+  EXPECT_EQ(text_of(observer.records()), before);
 }
 
 TEST(TeachObserver, ABadLossOfGoodOutputs) {

@@ -47,6 +47,9 @@ struct Record {
 struct ObserverOptions {
   std::int64_t every = 10;      ///< the steps that are recorded: the first and each 10th
   std::int64_t steps_done = 0;  ///< where a training goes on
+  /// So many records are kept (0: all). One more, and `every` is doubled, and those that it would
+  /// not have given are dropped: at least half of `most` remain, evenly spaced.
+  std::int64_t most = 0;
 };
 
 /// Watches a net in training, which goes through it instead of calling the optimizer:
@@ -62,7 +65,14 @@ struct ObserverOptions {
 ///
 /// Layers are the modules without children; what a forward does by functions is not seen. Forward
 /// passes in eval mode or under NoGrad do not count, and of several in a step the last one does.
-/// Values that are not finite are noticed in the step where they appear, recorded or not.
+///
+/// NaN and infinities are noticed in the step where they appear, recorded or not:
+/// - in the output of any module, in forward, before a ReLU makes 0 of -inf or Sigmoid 1 of inf.
+///   The layer named is the first whose output has them;
+/// - in what BatchNorm is given, the loss, and the gradients of parameters, before the update.
+/// Not noticed: what a function that is no module makes and another makes finite again, as in
+/// relu(a - b), data that the first layer makes finite, and a gradient by an output that no
+/// parameter gets, since a ReLU whose output is 0 lets nothing pass: it changes no weight.
 ///
 /// The module must outlive the observer and stay where it is. Nothing remains in it afterwards.
 class Observer {
@@ -74,7 +84,8 @@ class Observer {
   Observer& operator=(const Observer&) = delete;
 
   /// Between backward and the next forward. Throws NonFiniteError, before the update, if the loss
-  /// or a gradient is not finite; a BatchNorm that is given such values throws it in forward.
+  /// or the gradient of a parameter is not finite. (Outputs that are not throw it in forward.) The
+  /// step may be tried again with other data.
   void step(optim::Optimizer& optimizer, const Tensor& loss);
 
   /// Where a record of a layer belongs.
@@ -84,7 +95,12 @@ class Observer {
   };
   const std::vector<Layer>& layers() const;            ///< in the order of the module
   const std::vector<std::string>& parameters() const;  ///< their names
-  const std::vector<Record>& records() const;          ///< one a step
+  const std::vector<Record>& records() const;          ///< one a step, those loaded first
+
+  /// The records and the steps done, to go on later: among a Checkpoint's `values`, for one.
+  StateDict state_dict() const;
+  /// Throws Error, and leaves all as it is, for the state of an observer of another module.
+  void load_state_dict(const StateDict& state);
 
  private:
   struct State;
