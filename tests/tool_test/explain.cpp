@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <regex>
+#include <sstream>
 #include <xgrad/random.hpp>
 
 #include "explain_view.hpp"
@@ -40,7 +41,8 @@ std::vector<xg::teach::Explanation> explanations() {
   return all;
 }
 
-const tool::ExplainView full{.settings = {{"norm", "any"}}, .digits = 17, .show = 100};
+const tool::ExplainView full{
+    .settings = {{"norm", "any"}}, .digits = 17, .show = 100, .width = 10000};
 
 /// The cells of the page's tables and of the text's, in order.
 std::vector<std::string> cells_of_page(const std::string& html) {
@@ -174,7 +176,9 @@ TEST(ExplainView, LargeTensorsAreSummarised) {
   const std::string text = tool::explain_text(xg::teach::explain({}, x, x.flip({0})), {});
   EXPECT_NE(text.find("8 of 20 rows and 8 of 30 columns; all 600 elements: least "), text.npos);
   EXPECT_NE(text.find("The first 32 of 600 elements."), text.npos);
-  EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 450);
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
+  EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 550);
   EXPECT_EQ(text.find('\033'), text.npos);
   EXPECT_NE(tool::explain_text(xg::teach::explain({}, x, x), {.colour = true}).find("\033[1m"),
             text.npos);

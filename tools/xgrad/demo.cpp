@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "text.hpp"
 #include "xgrad/teach/lab.hpp"
 
 namespace tool {
@@ -110,7 +111,7 @@ void print_findings(const std::vector<Run>& runs) {
           fmt::format("reached 90 % in {:.2f} times the steps of the net without a norm",
                       static_cast<double>(r.steps_to_90) / static_cast<double>(plain.steps_to_90));
     }
-    fmt::print("- {} {}; its test accuracy is {}.\n", label(run.norm), pace,
+    fmt::print("- {} {};\n  its test accuracy is {}.\n", label(run.norm), pace,
                std::abs(gain) < 0.005 ? std::string("the same")
                                       : fmt::format("{:.2f} points {}", std::abs(gain),
                                                     gain > 0 ? "higher" : "lower"));
@@ -174,7 +175,7 @@ bool compare_modes(const Run& run, const xgrad::data::Split& data, std::int64_t 
       error = e.what();
     }
     fmt::print("    {:<46}{}\n", "a row alone in train mode", refused ? "refused:" : "accepted");
-    if (refused) fmt::print("      {}\n", error);
+    if (refused) fmt::print("{}", wrapped(error, 6));
     // The same row among two different sets of neighbours.
     const Tensor others =
         recorded_input(net, norm, data.train.inputs.narrow(0, batch_size, batch_size - 1));
@@ -208,18 +209,22 @@ int run_demo(TrainOptions options) {
     run.net = std::make_unique<Mlp>(data.train.inputs.size(1), data.train.classes, options.net);
     if (runs.size() == 1) {
       fmt::print(
-          "{} training and {} test images of handwritten digits, {} pixels each.\n"
-          "The same net {} ({}), {} lr {}, batches of {}, {} epochs, seed {}, three times:\n\n",
-          data.train.labels.numel(), data.test.labels.numel(), data.train.inputs.size(1),
-          run.net->layout(), options.net.activation, options.optimizer, options.lr,
-          options.batch_size, options.epochs, options.seed);
+          "{} training and {} test {}, {} {} each.\n{}\n", data.train.labels.numel(),
+          data.test.labels.numel(),
+          options.data == "digits" ? "images of handwritten digits" : "rows of " + options.data,
+          data.train.inputs.size(1), is_image_data(options.data) ? "pixels" : "numbers",
+          wrapped(fmt::format(
+              "The same net {} ({}) three times: {} lr {}, batches of {}, {} epochs, seed {}.",
+              run.net->layout(), options.net.activation, options.optimizer, options.lr,
+              options.batch_size, options.epochs, options.seed)));
       std::fflush(stdout);
     }
     ActivationSpread spread(*run.net, steps);
     run.result = train(*run.net, data, options, fmt::format("{:<9}", label(norm)), &spread);
     run.spread = spread.rows();
     if (run.result.stopped_by) {
-      fmt::print("\nstopped by Ctrl-C after step {} with {}\n", run.result.steps, label(norm));
+      fmt::print("\nstopped by {} after step {} with {}\n", run.result.stopped_by, run.result.steps,
+                 label(norm));
       print_results(runs);
       return 0;
     }

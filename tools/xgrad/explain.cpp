@@ -14,6 +14,7 @@
 #include <xgrad/tensor.hpp>
 
 #include "explain_view.hpp"
+#include "text.hpp"
 
 namespace tool {
 
@@ -184,6 +185,7 @@ int run(const Options& o) {
   const bool json = o.format == "json";
   if (!o.html.empty()) explain_page(e, view).write(o.html);
   view.colour = !json && isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR");
+  view.width = terminal_width();
   fmt::print("{}", json ? explain_json(e, view) : explain_text(e, view));
   if (!o.html.empty()) fmt::print(stderr, "wrote {}\n", o.html);
   return 0;

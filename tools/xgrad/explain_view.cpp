@@ -8,6 +8,7 @@
 #include <xgrad/ops.hpp>
 
 #include "explain_words.hpp"
+#include "text.hpp"
 
 namespace tool {
 
@@ -146,7 +147,8 @@ void backward(const Explanation& e, Sheet& sheet, const ExplainView& view) {
   sheet.section("Backward: from dy to dx, one step of the chain rule at a time");
   sheet.text(
       "`dy` is short for the derivative of the loss by y, and so on. Each is found by hand from "
-      "those above it, then compared with autograd's.");
+      "those above it, then compared with autograd's: exact means to the last bit, approximate up "
+      "to rounding.");
   for (auto step = e.steps.rbegin(); step != e.steps.rend(); ++step) {
     if (!step->gradient.defined()) {
       sheet.text(fmt::format("`{}` is a constant: no gradient flows into it.", step->name));
@@ -190,7 +192,7 @@ void terms(const Explanation& e, Sheet& sheet, const ExplainView& view) {
     for (std::size_t i = 0; i < table.rows.size(); ++i)
       table.rows[i].push_back(number(values[i], view));
   }
-  sheet.table("dx, element by element", table);
+  sheet.table("dx, element by element: the terms, their sum, and dx from elsewhere", table);
   if (e.x.numel() <= 32) {
     Grid grid{"term", "element", "share of dx", {}, {}, {}};
     for (const auto& row : table.rows) grid.columns.push_back(row[0]);
@@ -273,54 +275,30 @@ void account(const Explanation& e, Sheet& sheet, const ExplainView& view) {
 
 class TextSheet : public Sheet {
  public:
-  explicit TextSheet(bool colour) : colour_(colour) {}
+  explicit TextSheet(const ExplainView& view) : view_(view) {}
   void section(const std::string& heading) override {
     out += fmt::format("\n{}\n\n", paint("1", heading));
   }
   void text(const std::string& words) override {
-    std::string plain, line;
+    std::string plain;
     std::copy_if(words.begin(), words.end(), std::back_inserter(plain),
                  [](char c) { return c != '`'; });
-    for (std::size_t at = 0; at < plain.size();) {  // in lines of up to 96
-      std::size_t end = plain.size() - at <= 96 ? plain.size() : plain.rfind(' ', at + 96);
-      if (end == plain.npos || end <= at) end = plain.find(' ', at);
-      if (end == plain.npos) end = plain.size();
-      out += fmt::format("  {}\n", plain.substr(at, end - at));
-      at = end + 1;
-    }
-    out += "\n";
+    out += wrapped(plain, 2, view_.width) + "\n";
   }
   void formula(const char* plain, const char*) override {
     out += fmt::format("  {}\n", paint("36", plain));
   }
   void table(const std::string& caption, const Table& table) override {
-    std::vector<std::size_t> widths(table.header.size());
-    const auto measure = [&](const std::vector<std::string>& row) {
-      for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-    };
-    measure(table.header);
-    for (const auto& row : table.rows) measure(row);
-    const auto line = [&](const std::vector<std::string>& row, const char* style) {
-      std::string words = "    ";
-      for (std::size_t i = 0; i < row.size(); ++i) {
-        words += i == 0 ? fmt::format("{:<{}}", row[i], widths[i])
-                        : fmt::format("  {:>{}}", row[i], widths[i]);
-      }
-      words.erase(words.find_last_not_of(' ') + 1);
-      out += (*style ? paint(style, words) : words) + "\n";
-    };
-    out += fmt::format("  {}\n", paint("1", caption));
-    line(table.header, "2");
-    for (const auto& row : table.rows) line(row, "");
-    out += "\n";
+    out += fmt::format("  {}\n{}\n", paint("1", caption),
+                       text_of(table, 4, view_.width, view_.colour ? "2" : ""));
   }
   std::string out;
 
  private:
   std::string paint(const char* style, const std::string& words) const {
-    return colour_ ? fmt::format("\033[{}m{}\033[0m", style, words) : words;
+    return view_.colour ? fmt::format("\033[{}m{}\033[0m", style, words) : words;
   }
-  bool colour_;
+  const ExplainView& view_;
 };
 
 class PageSheet : public Sheet {
@@ -343,7 +321,7 @@ class PageSheet : public Sheet {
 }  // namespace
 
 std::string explain_text(const Explanation& e, const ExplainView& view) {
-  TextSheet sheet(view.colour);
+  TextSheet sheet(view);
   for (const auto& [name, what] : view.settings) sheet.out += fmt::format("{:<14}{}\n", name, what);
   account(e, sheet, view);
   while (sheet.out.ends_with("\n\n")) sheet.out.pop_back();

@@ -14,6 +14,7 @@ struct ExplainView {
   int digits = 6;  ///< significant ones; 17: as many as tell the number from its neighbours
   int show = 8;    ///< rows and columns of a table, at most
   bool colour = false;
+  std::size_t width = 80;  ///< of the terminal; wider tables continue below
 };
 
 /// The same account three times. Text and page have the same tables, cell by cell; JSON has all

@@ -1,13 +1,14 @@
 #include "progress.hpp"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 #include <cmath>
 
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+
+#include "text.hpp"
 
 namespace tool {
 
@@ -17,11 +18,6 @@ std::string duration(double seconds) {
   const auto s = std::int64_t{std::lround(seconds)};
   return s < 3600 ? fmt::format("{}:{:02}", s / 60, s % 60)
                   : fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
-}
-
-int terminal_width() {
-  winsize size{};
-  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
 }  // namespace
@@ -56,7 +52,8 @@ void Progress::step(std::int64_t steps_done, std::int64_t batch_size, double los
 
 void Progress::show(double share, const std::string& text) {
   if (!terminal_) return;
-  const int room = terminal_width() - static_cast<int>(title_.size() + text.size()) - 4;
+  const int room =
+      static_cast<int>(terminal_width()) - static_cast<int>(title_.size() + text.size()) - 4;
   std::string bar;
   if (room >= 8) {
     const auto width = static_cast<std::size_t>(std::min(room, 30));
@@ -72,8 +69,8 @@ void Progress::epoch(std::int64_t epoch, double loss, double accuracy, double te
   // Ten lines tell the story of a run of any length; --log has every epoch.
   const std::int64_t every = (epochs_ + 9) / 10;
   if (terminal_ || (epoch % every != 0 && epoch != 1 && epoch != epochs_)) return;
-  fmt::print("{}  epoch {:>3}/{}  loss {:.4f}  train accuracy {:6.2f} %  test accuracy {:6.2f} %\n",
-             title_, epoch, epochs_, loss, 100 * accuracy, 100 * test_accuracy);
+  fmt::print("{}  epoch {:>3}/{}  loss {:.4f}  accuracy: train {:6.2f} %, test {:6.2f} %\n", title_,
+             epoch, epochs_, loss, 100 * accuracy, 100 * test_accuracy);
   std::fflush(stdout);
 }
 
