@@ -9,6 +9,7 @@
 
 #include "lab_view.hpp"
 #include "progress.hpp"
+#include "text.hpp"
 #include "train.hpp"
 
 namespace tool {
@@ -43,61 +44,17 @@ std::vector<std::size_t> thinned(std::size_t n) {
 
 namespace {
 
-/// Numbers right, words left, each column as wide as it needs.
-std::string text_of(const Table& table) {
-  std::vector<std::size_t> widths;
-  const auto widen = [&](const std::vector<std::string>& row) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  };
-  widen(table.header);
-  for (const auto& row : table.rows) widen(row);
-  std::string text;
-  const auto add = [&](const std::vector<std::string>& row) {
-    std::string line = "  ";
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      line += i == 0 ? fmt::format("{:<{}}", row[i], widths[i])
-                     : fmt::format("  {:>{}}", row[i], widths[i]);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  };
-  add(table.header);
-  for (const auto& row : table.rows) add(row);
-  return text;
-}
-
-/// Words broken into lines of at most 96 characters.
-std::string wrapped(const std::string& text, std::size_t indent) {
-  std::string out(indent, ' ');
-  std::size_t column = indent;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
-    if (column + end - at > 96 && column > indent) {
-      out.back() = '\n';
-      out.append(indent, ' ');
-      column = indent;
-    }
-    out.append(text, at, end - at).push_back(' ');
-    column += end - at + 1;
-    at = end + 1;
-  }
-  out.back() = '\n';
-  return out;
-}
-
 void print(const View& view, std::size_t number) {
   const char* plain = std::getenv("NO_COLOR");
   const bool colours = isatty(STDOUT_FILENO) == 1 && !(plain && *plain);
   const auto strong = [&](const std::string& text) {
     return colours ? "\033[1m" + text + "\033[0m" : text;
   };
-  fmt::print("\n{}\n{}", strong(fmt::format("{}. {}", number, view.heading)),
-             wrapped(view.about, 0));
+  fmt::print("\n{}\n{}", strong(fmt::format("{}. {}", number, view.heading)), wrapped(view.about));
   for (const auto& [caption, table] : view.tables) {
-    fmt::print("\n{}{}", wrapped(caption, 0), text_of(table));
+    fmt::print("\n{}{}", wrapped(caption), text_of(table));
   }
-  fmt::print("{}\n{}", view.drawing, strong(wrapped("Seen: " + view.seen, 0)));
+  fmt::print("{}\n{}", view.drawing, strong(wrapped("Seen: " + view.seen)));
   std::fflush(stdout);
 }
 
@@ -187,7 +144,7 @@ int run_lab(const LabCommand& command) {
                       {"seed", o.seed}}}};
   Page page("Normalization laboratory",
             "What LayerNorm and BatchNorm do, from one run of `xgrad lab`. " + setting);
-  if (command.format == "text") fmt::print("{}", wrapped(setting, 0));
+  if (command.format == "text") fmt::print("{}", wrapped(setting));
   const InterruptGuard interrupt;
   std::size_t number = 0;
   for (const std::string& name : lab_experiments()) {

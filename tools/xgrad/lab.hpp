@@ -18,7 +18,7 @@ struct LabCommand {
   std::string data = "digits";
   xgrad::teach::LabOptions lab;
   std::int64_t seeds = 3;    // of the detach experiment
-  std::int64_t samples = 4;  // of the influence experiment
+  std::int64_t samples = 3;  // of the influence experiment
   std::int64_t features = 6;
   std::vector<std::string> only;  // empty: all
   std::string format = "text";    // text, json

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "lab_view.hpp"
+#include "text.hpp"
 
 namespace tool {
 
@@ -26,41 +27,62 @@ std::vector<std::vector<double>> rows_of(const teach::Influence& map) {
   return rows;
 }
 
-/// A character for each derivative, blocks of samples apart, as many layers side by side as fit.
-std::string drawing_of(const std::vector<teach::LayerInfluence>& layers) {
-  std::vector<std::string> lines;
-  std::size_t width = 0;
-  for (const auto& [name, map, refused] : layers) {
-    if (!refused.empty()) continue;
-    const std::vector<std::vector<double>> rows = rows_of(map);
-    const double most = std::max(map.within, map.across);
-    const auto block = static_cast<std::size_t>(map.features);
-    const std::size_t begin = width + 2;
-    width = begin + std::max(name.size(), rows.size() + rows.size() / block);
-    if (width > 96) break;
-    lines.resize(rows.size() + rows.size() / block);
-    for (std::string& line : lines) line.resize(begin, ' ');
-    lines[0] += name;
-    for (std::size_t i = 0, at = 1; i < rows.size(); ++i, ++at) {
-      if (i > 0 && i % block == 0) ++at;
-      for (std::size_t j = 0; j < rows.size(); ++j) {
-        if (j > 0 && j % block == 0) lines[at] += ' ';
-        const double share = std::abs(rows[i][j]) / most;
-        lines[at] += rows[i][j] == 0 ? '.'
-                     : share < 0.03  ? '-'
-                     : share < 0.1   ? '+'
-                     : share < 0.3   ? 'o'
-                                     : '@';
-      }
+/// One character for each derivative, blocks of samples apart; the name above.
+std::vector<std::string> drawing_of(const teach::LayerInfluence& layer) {
+  const std::vector<std::vector<double>> rows = rows_of(layer.influence);
+  const double most = std::max(layer.influence.within, layer.influence.across);
+  const auto block = static_cast<std::size_t>(layer.influence.features);
+  std::vector<std::string> lines{layer.layer};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i > 0 && i % block == 0) lines.emplace_back();
+    std::string& line = lines.emplace_back();
+    for (std::size_t j = 0; j < rows.size(); ++j) {
+      if (j > 0 && j % block == 0) line += ' ';
+      const double d = rows[i][j];
+      const bool large = std::abs(d) >= 0.1 * most;
+      line += !std::isfinite(d) ? '?'
+              : d == 0          ? '.'
+              : d > 0           ? (large ? '#' : '+')
+              : large           ? '='
+                                : '-';
     }
   }
-  if (lines.empty()) return "";
-  std::string text = "\nOutputs (rows) by inputs (columns): . is exactly 0, then - + o @ by size\n";
-  for (std::string& line : lines) {
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
+  return lines;
+}
+
+/// Those of all layers, as many side by side as fit.
+std::string drawing_of(const std::vector<teach::LayerInfluence>& layers) {
+  std::string text;
+  std::vector<std::string> band;
+  std::size_t width = 0;
+  const auto finish = [&] {
+    for (std::string& line : band) {
+      line.erase(line.find_last_not_of(' ') + 1);
+      text += line + "\n";
+    }
+    band.clear();
+    width = 0;
+  };
+  for (const teach::LayerInfluence& layer : layers) {
+    if (!layer.refused.empty()) continue;
+    const std::vector<std::string> lines = drawing_of(layer);
+    const std::size_t own = std::max(lines[0].size(), lines[1].size());
+    if (width > 0 && width + 2 + own > terminal_width()) finish(), text += "\n";
+    const std::size_t begin = width + 2;
+    band.resize(lines.size());
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      band[i].resize(begin, ' ');
+      band[i] += lines[i];
+    }
+    width = begin + own;
   }
-  return text;
+  finish();
+  if (text.empty()) return "";
+  return "\n" +
+         wrapped(
+             "dy/dx with its sign, outputs (rows) by inputs (columns): . exactly 0, + above "
+             "0, - below 0; # and = likewise, from a tenth of the layer's largest on") +
+         "\n" + text;
 }
 
 }  // namespace
@@ -72,7 +94,8 @@ View view_of(const std::vector<teach::LayerInfluence>& layers, const LabCommand&
       "The derivative of each output by each input of a layer, for {} random samples of {} "
       "features in "
       "float64, by backward passes with an upstream gradient of 1 at one output and 0 at the "
-      "others.",
+      "others. It is shown with its sign: above 0 an output follows the input, below 0 it gives "
+      "way to it.",
       command.samples, command.features);
   view.formulas = {"\\frac{\\partial y_{n,c}}{\\partial x_{n',c'}}"};
   view.chart_width = 19;
@@ -91,12 +114,14 @@ View view_of(const std::vector<teach::LayerInfluence>& layers, const LabCommand&
       json.update(
           {{"within", map.within}, {"across", map.across}, {"nonzero_across", map.nonzero_across}});
       json["jacobian"] = rows;
-      Grid grid{"output (sample.feature)", "input", "derivative", {}, {}, rows};
+      Grid grid{"output (sample.feature)", "input", "dy/dx", {}, {}, rows};
       for (std::int64_t i = 0; i < n; ++i) {
         grid.rows.push_back(fmt::format("{}.{}", i / command.features, i % command.features));
       }
       grid.columns = grid.rows;
-      view.charts.emplace_back(l.layer, heat_map(grid));
+      view.charts.emplace_back(
+          l.layer + ": dy/dx with its sign, orange above 0, blue below, grey exactly 0",
+          heat_map(grid));
     } else {
       refused.push_back(fmt::format("{} refused: {}", l.layer, l.refused));
     }
