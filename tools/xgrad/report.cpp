@@ -21,34 +21,24 @@ using xg::Tensor;
 std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
 std::string cell(double x) { return std::isfinite(x) ? fmt::format("{:.4g}", x) : ""; }
 
-/// At most some 250 records, evenly chosen, the last one included.
-std::vector<const Record*> chosen(const std::vector<Record>& records) {
-  const std::size_t stride = records.size() / 250 + 1;
-  std::vector<const Record*> out;
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    if (i % stride == 0 || i + 1 == records.size()) out.push_back(&records[i]);
-  }
-  return out;
-}
-
 /// A line for each layer (or parameter) that has such numbers.
 class Lines {
  public:
-  explicit Lines(const std::vector<Record>& records) : records_(chosen(records)) {}
+  explicit Lines(const std::vector<Record>& records) : records_(records) {}
   template <class Value>
   void add(std::vector<Series>& lines, const std::string& name, Value value) const {
     Series line{name, {}, {}};
     bool any = false;
-    for (const Record* record : records_) {
-      line.x.push_back(static_cast<double>(record->step));
-      line.y.push_back(value(*record));
+    for (const Record& record : records_) {
+      line.x.push_back(static_cast<double>(record.step));
+      line.y.push_back(value(record));
       any = any || std::isfinite(line.y.back());
     }
     if (any) lines.push_back(std::move(line));
   }
 
  private:
-  std::vector<const Record*> records_;
+  const std::vector<Record>& records_;
 };
 
 void chart(Page& page, const char* caption, const char* y, const std::vector<Series>& lines,
@@ -190,13 +180,18 @@ std::string summary(const std::vector<EpochResult>& epochs, const teach::Observe
       text += fmt::format("; it was best after epoch {} with {}", best.epoch,
                           percent(best.test_accuracy));
     }
-    text +=
-        fmt::format(". The training loss went from {:.4g} in the first epoch to {:.4g} in the last",
-                    epochs.front().train_loss, last.train_loss);
+    text += fmt::format(". The training loss went from {:.4g} in epoch {} to {:.4g} in the last",
+                        epochs.front().train_loss, epochs.front().epoch, last.train_loss);
     text += ". ";
   }
   const std::vector<Record>& records = observer.records();
-  if (records.empty()) return text;
+  if (records.empty()) return text + "No step was recorded, so there are no curves.";
+  if (records.front().step > 1) {
+    text += fmt::format(
+        "This begins at step {}: the run went on from a checkpoint that was made without "
+        "`--report`. ",
+        records.front().step);
+  }
   const auto shares = [&](const char* what, double LayerRecord::*share) {
     std::string found;
     bool measured = false;
@@ -217,6 +212,14 @@ std::string summary(const std::vector<EpochResult>& epochs, const teach::Observe
   return text;
 }
 
+/// In their order.
+template <class Result, class F>
+void each_number(Result& e, F f) {
+  f(e.epoch), f(e.step), f(e.train_loss), f(e.train_accuracy), f(e.test_loss), f(e.test_accuracy);
+  f(e.seconds);
+}
+constexpr std::int64_t numbers_of_epoch = 7;
+
 }  // namespace
 
 Report::Report(Mlp& net, const xg::data::Split& data, const TrainOptions& options,
@@ -226,7 +229,41 @@ Report::Report(Mlp& net, const xg::data::Split& data, const TrainOptions& option
       options_(options),
       observer_(net,
                 {.every = options.report.empty() ? std::numeric_limits<std::int64_t>::max() : 10,
-                 .steps_done = steps_done}) {}
+                 .steps_done = steps_done,
+                 .most = 400}) {}
+
+xg::StateDict Report::state() const {
+  if (options_.report.empty()) return {};
+  xg::StateDict all = observer_.state_dict();
+  std::vector<double> numbers;
+  for (const EpochResult& epoch : epochs_) {
+    each_number(epoch, [&](auto x) { numbers.push_back(static_cast<double>(x)); });
+  }
+  const auto rows = static_cast<std::int64_t>(epochs_.size());
+  all.emplace_back("epochs",
+                   xg::tensor(numbers, {.dtype = xg::float64}).reshape({rows, numbers_of_epoch}));
+  return all;
+}
+
+void Report::load(const xg::StateDict& state) {
+  const Tensor* epochs = find(state, "epochs");
+  if (!epochs || options_.report.empty()) return;  // nobody has recorded, or wants to know
+  if (epochs->dtype() != xg::float64 || epochs->dim() != 2 || epochs->size(1) != numbers_of_epoch) {
+    throw xg::ShapeError(
+        fmt::format("the checkpoint's results of epochs have shape {}, not (*, {})",
+                    epochs->shape().str(), numbers_of_epoch));
+  }
+  for (const double count : epochs->narrow(1, 0, 2).to_vector<double>()) {  // epoch, step
+    if (!(count >= 0 && count < 1e15)) throw xg::Error("the checkpoint has results of no epoch");
+  }
+  observer_.load_state_dict(state);
+  epochs_.resize(static_cast<std::size_t>(epochs->size(0)));
+  const double* from = epochs->data<double>().data();
+  for (EpochResult& epoch : epochs_) {
+    each_number(epoch,
+                [&](auto& x) { x = static_cast<std::remove_reference_t<decltype(x)>>(*from++); });
+  }
+}
 
 void Report::update(xg::optim::Optimizer& optimizer, const Tensor& loss) {
   observer_.step(optimizer, loss);

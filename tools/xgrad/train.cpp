@@ -12,6 +12,7 @@
 #include "progress.hpp"
 #include "report.hpp"
 #include "run_folder.hpp"
+#include "text.hpp"
 
 namespace tool {
 
@@ -175,6 +176,9 @@ TrainResult train(Mlp& net, const data::Split& splits, const TrainOptions& optio
     for (const auto& [name, value] : totals) {
       all.emplace_back(name, xgrad::tensor(*value, {.dtype = xgrad::float64}));
     }
+    for (const auto& [name, x] : observer ? observer->state() : xgrad::StateDict()) {
+      all.emplace_back("observer." + name, x);
+    }
     return all;
   };
   RunFolder folder(
@@ -186,8 +190,10 @@ TrainResult train(Mlp& net, const data::Split& splits, const TrainOptions& optio
     window.batches() = run_value(run, "window").to_vector<double>();
     result.steps = run.step;
     seconds_before = result.seconds;
-    fmt::print("resuming at step {} of {}, epoch {} of {}\n", run.step, all_steps,
-               std::min(loader.epoch() + 1, options.epochs), options.epochs);
+    if (observer) observer->load(xgrad::entries_of(run.values, "observer."));
+    fmt::print("{} step {} of {}, epoch {} of {}\n",
+               loader.epoch() < options.epochs ? "resuming at" : "nothing is left to do after",
+               run.step, all_steps, std::min(loader.epoch() + 1, options.epochs), options.epochs);
     if (epochs != static_cast<double>(options.epochs) && options.schedule == "cosine") {
       const double share = static_cast<double>(run.step) / static_cast<double>(all_steps);
       optimizer->set_lr(options.lr * (1 + std::cos(std::numbers::pi * std::min(1.0, share))) / 2);
@@ -274,9 +280,12 @@ int run_train(const TrainOptions& options) {
   check_writable("report", options.report);
   xgrad::manual_seed(static_cast<std::uint64_t>(options.seed));
   Mlp net(splits.train.inputs.size(1), splits.train.classes, options.net);
-  fmt::print("{}: {} training and {} test samples; {}, norm {}, {}, {} lr {}, seed {}\n\n",
-             options.data, splits.train.labels.numel(), splits.test.labels.numel(), net.layout(),
-             options.net.norm, options.net.activation, options.optimizer, options.lr, options.seed);
+  fmt::print(
+      "{}\n",
+      wrapped(fmt::format(
+          "{}: {} training and {} test samples; net {}, norm {}, {}; {} lr {}, seed {}",
+          options.data, splits.train.labels.numel(), splits.test.labels.numel(), net.layout(),
+          options.net.norm, options.net.activation, options.optimizer, options.lr, options.seed)));
   std::fflush(stdout);
 
   Report report(net, splits, options, steps_done);

@@ -66,6 +66,9 @@ class StepObserver {
   }
   virtual void after_step(std::int64_t /*step*/) {}
   virtual void after_epoch(const EpochResult&) {}
+  /// What a checkpoint keeps for it, and gives back to a run that goes on.
+  virtual xgrad::StateDict state() const { return {}; }
+  virtual void load(const xgrad::StateDict&) {}
 };
 
 /// Trains the net in place, showing progress under the title.
