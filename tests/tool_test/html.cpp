@@ -4,13 +4,36 @@
 #include <set>
 #include <vector>
 
+namespace {
+
+/// What a reader who does not see, or has no mouse, would miss in an element. Empty: nothing.
+std::string unreachable(const std::string& name, const std::string& attributes,
+                        const std::string& rest) {
+  const auto has = [&](const char* what) { return attributes.find(what) != attributes.npos; };
+  const bool labelled = has(" aria-label=\"") && !has(" aria-label=\"\"");
+  if (has("tabindex=\"0\"") != has("role=\"region\"")) return "scrolls, but is no named region";
+  if ((has("role=\"region\"") || has("role=\"img\"")) && !labelled) return "has no name";
+  if (name == "svg" && !has("role=\"img\"") && !has("aria-hidden=\"true\"")) {
+    return "a drawing without a name";
+  }
+  if (name == "table" && rest.find("<caption>") > 1) return "a table without a caption";
+  if (name == "th" && !has(" scope=\"")) return "a header of nothing";
+  if (name == "title" && rest.starts_with("<")) return "a page without a title";
+  return "";
+}
+
+}  // namespace
+
 std::string html_fault(const std::string& html) {
   const std::set<std::string> empty = {"meta", "link", "br", "img", "hr"};
   const std::set<std::string> raw = {"script", "style"};
   if (!html.starts_with("<!DOCTYPE html>\n<html lang=\"en\">")) return "does not begin as HTML5";
   std::vector<std::string> open;
+  std::set<std::string> ids;
+  bool in_drawing = false;
   char heading = '0';
   const std::regex tag(R"(<(/?)([a-zA-Z][a-zA-Z0-9]*)((?:[^<>"]|"[^"]*")*?)(/?)>)");
+  const std::regex id(R"re(\sid="([^"]*)")re");
   const std::regex outside(R"re((?:src|href)\s*=\s*"(?!#|data:))re");
   std::size_t at = 0;
   while ((at = html.find('<', at)) != html.npos) {
@@ -27,6 +50,15 @@ std::string html_fault(const std::string& html) {
     const std::string name = m[2], attributes = m[3];
     if (std::regex_search(attributes, outside)) return "leads outside: " + m.str();
     at += static_cast<std::size_t>(m.length());
+    if (std::smatch own; std::regex_search(attributes, own, id) && !ids.insert(own[1]).second) {
+      return "an id twice: " + m.str();
+    }
+    in_drawing = in_drawing && !(name == "svg" && m[1].length() > 0);
+    if (m[1].length() == 0 && !in_drawing) {  // within one they are not looked at
+      const std::string fault = unreachable(name, attributes, html.substr(at, 20));
+      if (!fault.empty()) return fault + ": " + m.str();
+      in_drawing = name == "svg" && m[4].length() == 0;
+    }
     if (m[1].length() > 0) {
       if (open.empty() || open.back() != name) return "closed but not open: " + m.str();
       open.pop_back();

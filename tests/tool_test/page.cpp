@@ -92,6 +92,9 @@ TEST(Page, HasOneOfEverythingAndNothingFromOutside) {
       1U);
   EXPECT_EQ(count(html, "class=\"chart\""), 4U);
   EXPECT_EQ(count(html, "http://x/svg.dtd"), 0U);
+  EXPECT_EQ(count(html, "<svg role=\"img\" aria-label=\"Boxes\" xmlns"), 1U);
+  // Two tables and those of four charts, a formula, the drawing, and the code.
+  EXPECT_EQ(count(html, " tabindex=\"0\" role=\"region\" aria-label=\""), 9U);
   // Each font once, inside the file.
   EXPECT_EQ(count(html, "data:font/woff2;base64,d09GMg"), 7U);
 }
@@ -101,6 +104,7 @@ TEST(Page, CarriesOnlyWhatItUses) {
   plain.text("Words.");
   EXPECT_EQ(html_fault(plain.html()), "");
   EXPECT_LT(plain.html().size(), 6000U);
+  EXPECT_EQ(plain.html().find("<script"), std::string::npos);
   Page formulas("Title", "Lead.");
   formulas.table("Caption", {{"\\(x\\)"}, {{"1"}}});
   EXPECT_NE(formulas.html().find("katex"), std::string::npos);
@@ -124,6 +128,15 @@ TEST(Page, FaultsAreFound) {
   EXPECT_NE(with("<a href=\"https://example.org\">x</a>"), "");
   EXPECT_NE(with("<style>@import 'x'</style>"), "");
   EXPECT_NE(with("a < b"), "");
+  EXPECT_NE(with("<p id=\"s1\">twice</p>"), "");
+  EXPECT_NE(with("<div tabindex=\"0\">no name</div>"), "");
+  EXPECT_NE(with("<div role=\"region\" aria-label=\"x\">no Tab</div>"), "");
+  EXPECT_NE(with("<div tabindex=\"0\" role=\"region\" aria-label=\"\">no name</div>"), "");
+  EXPECT_NE(with("<div role=\"img\">no name</div>"), "");
+  EXPECT_NE(with("<svg></svg>"), "");
+  EXPECT_EQ(with("<svg role=\"img\" aria-label=\"x\"><title>y</title></svg>"), "");
+  EXPECT_NE(with("<table><tbody></tbody></table>"), "");
+  EXPECT_NE(with("<table><caption>x</caption><tr><th>y</th></tr></table>"), "");
 }
 
 TEST(Page, ChartsCarryTheirNumbers) {

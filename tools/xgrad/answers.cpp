@@ -133,9 +133,9 @@ void wrong_answers(Page& page, std::vector<Answer> all, const Tensor& inputs, bo
   all.resize(shown);
   const std::int64_t features = inputs.size(1);
   const auto side = std::lround(std::sqrt(static_cast<double>(features)));
-  if (images && side * side == features) return drawn(page, all, inputs, side);
+  const bool square = images && side * side == features;
   Table table{{"row", "is", "said", "probability"}, {}};
-  const std::int64_t columns = std::min<std::int64_t>(12, features);
+  const std::int64_t columns = square ? 0 : std::min<std::int64_t>(12, features);
   for (std::int64_t i = 0; i < columns; ++i) table.header.push_back(fmt::format("x{}", i));
   for (const Answer& a : all) {
     auto& row = table.rows.emplace_back(std::vector<std::string>{
@@ -145,7 +145,10 @@ void wrong_answers(Page& page, std::vector<Answer> all, const Tensor& inputs, bo
     for (std::int64_t i = 0; i < columns; ++i)
       row.push_back(fmt::format("{:.4g}", values[static_cast<std::size_t>(i)]));
   }
-  page.table("Wrong answers on the test data, the surest first", table);
+  const char* caption = "Wrong answers on the test data, the surest first";
+  if (!square) return page.table(caption, table);
+  drawn(page, all, inputs, side);
+  page.details("The same in words", [&] { page.table(caption, table); });
 }
 
 }  // namespace

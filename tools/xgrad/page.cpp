@@ -82,9 +82,23 @@ for (const box of document.querySelectorAll(".chart")) {
 )";
 constexpr std::string_view katex_run = R"(
 for (const box of document.querySelectorAll(".tex")) {
-  const formula = box.parentElement.className === "formula";
-  katex.render(box.textContent, box, {displayMode: formula, throwOnError: false});
-  if (formula && box.parentElement.scrollWidth > box.parentElement.clientWidth) box.parentElement.tabIndex = 0;
+  katex.render(box.textContent, box, {displayMode: box.parentElement.className === "formula", throwOnError: false});
+}
+)";
+// What scrolls is reached by Tab and scrolled by the arrow keys; what does not is passed over.
+constexpr std::string_view scroll_script = R"(
+for (const box of document.querySelectorAll("[role=region]")) {
+  const name = box.getAttribute("aria-label");
+  const fit = () => {
+    if (box.scrollWidth > box.clientWidth + 1) {
+      box.tabIndex = 0;
+      box.setAttribute("role", "region");
+      box.setAttribute("aria-label", name);
+    } else {
+      for (const attribute of ["tabindex", "role", "aria-label"]) box.removeAttribute(attribute);
+    }
+  };
+  new ResizeObserver(fit).observe(box);
 }
 )";
 
@@ -114,6 +128,11 @@ std::string label(std::string_view text) {
     out += text[i];
   }
   return escaped(out);
+}
+
+/// The attributes of a box that may be too narrow for what is in it.
+std::string scrolls(std::string_view what) {
+  return fmt::format(" tabindex=\"0\" role=\"region\" aria-label=\"{}\"", label(what));
 }
 
 /// A number, perhaps with a short unit.
@@ -216,13 +235,13 @@ void Page::subsection(std::string_view heading) {
 void Page::text(std::string_view text) { body_ += fmt::format("<p>{}</p>\n", markup(text)); }
 
 void Page::code(std::string_view text) {
-  body_ += fmt::format("<pre tabindex=\"0\"><code>{}</code></pre>\n", escaped(text));
+  body_ += fmt::format("<pre{}><code>{}</code></pre>\n", scrolls("Text"), escaped(text));
 }
 
 void Page::formula(std::string_view tex) {
   formulas_ = true;
-  body_ +=
-      fmt::format("<div class=\"formula\"><span class=\"tex\">{}</span></div>\n", escaped(tex));
+  body_ += fmt::format("<div class=\"formula\"{}><span class=\"tex\">{}</span></div>\n",
+                       scrolls("Formula"), escaped(tex));
 }
 
 void Page::table(std::string_view caption, const Table& table) {
@@ -230,10 +249,8 @@ void Page::table(std::string_view caption, const Table& table) {
     body_ += fmt::format("<{}{}{}>{}</{}>", tag, scope, is_number(text) ? " class=\"n\"" : "",
                          markup(text), tag);
   };
-  body_ += fmt::format(
-      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table>\n"
-      "<caption>{}</caption>\n<thead><tr>",
-      label(caption), markup(caption));
+  body_ += fmt::format("<div class=\"scroll\"{}><table>\n<caption>{}</caption>\n<thead><tr>",
+                       scrolls(caption), markup(caption));
   for (std::size_t i = 0; i < table.header.size(); ++i) {
     const bool right =
         !table.rows.empty() && i < table.rows[0].size() && is_number(table.rows[0][i]);
@@ -276,9 +293,9 @@ void Page::svg(std::string_view caption, std::string_view svg) {
   const std::size_t begin = svg.find("<svg");
   if (begin == svg.npos) throw std::logic_error("Page::svg: no <svg> in the drawing");
   body_ += fmt::format(
-      "<figure><figcaption>{0}</figcaption>\n<div class=\"scroll\" tabindex=\"0\" role=\"img\" "
-      "aria-label=\"{1}\">{2}</div></figure>\n",
-      markup(caption), label(caption), svg.substr(begin));
+      "<figure><figcaption>{}</figcaption>\n<div class=\"scroll\"{}><svg role=\"img\" "
+      "aria-label=\"{}\"{}</div></figure>\n",
+      markup(caption), scrolls(caption), label(caption), svg.substr(begin + 4));
 }
 
 void Page::beside(int width, const std::function<void()>& content) {
@@ -319,6 +336,9 @@ std::string Page::html() const {
         fmt::format("<script>{}</script>\n<script>{}</script>\n", asset("katex.min.js"), katex_run);
   }
   if (charts_ > 0) out += fmt::format("<script>{}</script>\n", vega_script());
+  if (body_.find(" role=\"region\"") != body_.npos) {
+    out += fmt::format("<script>{}</script>\n", scroll_script);
+  }
   return out + "</body>\n</html>\n";
 }
 
