@@ -29,7 +29,7 @@ std::vector<std::int64_t> columns_of(std::int64_t steps) {
     if (3 * power < steps) columns.push_back(3 * power);
   }
   columns.push_back(steps);
-  while (columns.size() > 6) columns.erase(columns.begin() + 1);
+  while (columns.size() > 5) columns.erase(columns.begin() + 1);
   return columns;
 }
 

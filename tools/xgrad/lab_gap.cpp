@@ -63,8 +63,8 @@ std::vector<Quantity> quantities_of_net() {
   return {{"loss, train mode", [](const LabStep& s) { return s.loss; }},
           {"loss, eval mode", [](const LabStep& s) { return s.eval_loss; }},
           {"test accuracy, eval mode", [](const LabStep& s) { return s.test_accuracy; }},
-          {"train minus eval, largest", [](const LabStep& s) { return s.gap.max; }},
-          {"train minus eval, rms", [](const LabStep& s) { return s.gap.rms; }}};
+          {"train - eval, largest", [](const LabStep& s) { return s.gap.max; }},
+          {"train - eval, rms", [](const LabStep& s) { return s.gap.rms; }}};
 }
 
 std::vector<Quantity> quantities_of_norm(std::size_t i, bool batch_norm) {
@@ -73,27 +73,27 @@ std::vector<Quantity> quantities_of_norm(std::size_t i, bool batch_norm) {
     q.push_back({name, of_norm(i, f)});
   };
   using N = const NormStep&;
-  add(batch_norm ? "mean, batch" : "mean of a row, batch",
+  add(batch_norm ? "mean, batch" : "row mean, batch",
       [](N n) { return std::optional(n.batch.mean); });
   if (batch_norm) add("mean, running", [](N n) { return std::optional(n.running->mean); });
-  add(batch_norm ? "mean, all rows" : "mean of a row, all",
+  add(batch_norm ? "mean, all rows" : "row mean, all rows",
       [](N n) { return std::optional(n.all.mean); });
-  add(batch_norm ? "variance, batch" : "variance of a row, batch",
+  add(batch_norm ? "variance, batch" : "row variance, batch",
       [](N n) { return std::optional(n.batch.var); });
   if (batch_norm) add("variance, running", [](N n) { return std::optional(n.running->var); });
-  add(batch_norm ? "variance, all rows" : "variance of a row, all",
+  add(batch_norm ? "variance, all rows" : "row variance, all",
       [](N n) { return std::optional(n.all.var); });
   if (batch_norm) {
-    add("drift of mean from batch", [](N n) { return std::optional(n.from_batch->mean); });
-    add("drift of mean from all", [](N n) { return std::optional(n.from_all->mean); });
-    add("drift of var from batch", [](N n) { return std::optional(n.from_batch->var); });
-    add("drift of var from all", [](N n) { return std::optional(n.from_all->var); });
+    add("mean drift from batch", [](N n) { return std::optional(n.from_batch->mean); });
+    add("mean drift from all", [](N n) { return std::optional(n.from_all->mean); });
+    add("var drift from batch", [](N n) { return std::optional(n.from_batch->var); });
+    add("var drift from all", [](N n) { return std::optional(n.from_all->var); });
   }
-  add("train minus eval, largest", [](N n) { return std::optional(n.gap.max); });
-  add("train minus eval, rms", [](N n) { return std::optional(n.gap.rms); });
+  add("train - eval, largest", [](N n) { return std::optional(n.gap.max); });
+  add("train - eval, rms", [](N n) { return std::optional(n.gap.rms); });
   add("row alone, eval mode", [](N n) { return std::optional(n.alone_eval); });
   add("row alone, train mode", [](N n) { return n.alone_train; });
-  add("row among others, train", [](N n) { return std::optional(n.other_rows); });
+  add("row among others", [](N n) { return std::optional(n.other_rows); });
   return q;
 }
 
@@ -233,10 +233,10 @@ View view_of(const teach::Lab& lab, const teach::RunningLaw& law, const LabComma
       "batches. "
       "Statistics are those of what a norm layer is fed, of BatchNorm for its feature 0, of "
       "LayerNorm on "
-      "average over rows. Drift: running statistics against others, means in standard deviations, "
-      "variances "
-      "as a share. A row alone and among others: the largest difference from the same row in its "
-      "batch.";
+      "average over rows. Drift: how far the running statistics are from those of the batch or of "
+      "all rows, means in standard deviations, variances as a share. Train - eval: the outputs for "
+      "the same input. A row alone, and among others in train mode: the largest difference from "
+      "the same row in its batch.";
   view.formulas = {
       "\\text{running} \\leftarrow (1 - m)\\,\\text{running} + m\\,\\text{batch}",
       "\\mu_t = (1 - m)^t \\mu_0 + \\left(1 - (1 - m)^t\\right) \\mu \\quad\\text{on one batch}"};

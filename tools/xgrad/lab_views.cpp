@@ -99,7 +99,7 @@ View view_of(const std::vector<teach::LayerInfluence>& layers, const LabCommand&
       command.samples, command.features);
   view.formulas = {"\\frac{\\partial y_{n,c}}{\\partial x_{n',c'}}"};
   view.chart_width = 19;
-  Table table{{"layer", "largest in a sample", "largest across", "across, not 0", "of"}, {}};
+  Table table{{"layer", "largest in a sample", "largest across", "not 0 across"}, {}};
   std::vector<std::string> apart, mixed, refused;
   const std::int64_t n = command.samples * command.features;
   for (const teach::LayerInfluence& l : layers) {
@@ -108,7 +108,7 @@ View view_of(const std::vector<teach::LayerInfluence>& layers, const LabCommand&
     if (l.refused.empty()) {
       const std::int64_t others = n * (n - command.features);
       table.rows.push_back({l.layer, digits(map.within), digits(map.across),
-                            std::to_string(map.nonzero_across), std::to_string(others)});
+                            fmt::format("{} of {}", map.nonzero_across, others)});
       (map.nonzero_across == 0 ? apart : mixed).push_back(l.layer);
       const std::vector<std::vector<double>> rows = rows_of(map);
       json.update(
@@ -127,7 +127,10 @@ View view_of(const std::vector<teach::LayerInfluence>& layers, const LabCommand&
     }
     view.data["layers"].push_back(json);
   }
-  view.tables.emplace_back("Derivatives by absolute value, in a sample and across samples", table);
+  view.tables.emplace_back(
+      "Derivatives by size: the largest by an input of the same sample, the largest by one of "
+      "another sample, and how many of the latter are not 0",
+      table);
   view.drawing = drawing_of(layers);
   std::vector<std::string> parts = refused;
   if (!mixed.empty()) {
@@ -258,8 +261,8 @@ View view_of(const std::vector<teach::ScaleCase>& cases, const LabCommand& comma
   view.heading = "The size of a weight before a norm";
   view.about = fmt::format(
       "norm(x (alpha W)^T) for the first batch and the first layer's W in float64, eps {}: how far "
-      "the outputs "
-      "are from those of alpha 1, and what becomes of the gradient by W. Where alpha^2 times the "
+      "the outputs are from those of alpha 1, and what becomes of the gradient by W: \"dW off by\" "
+      "is how far alpha dW is from dW at 1, as a share of its largest. Where alpha^2 times the "
       "variance is not far above eps, eps shows.",
       command.lab.eps);
   view.formulas = {"\\mathrm{norm}(\\alpha W x) = \\mathrm{norm}(W x)\\quad(\\varepsilon = 0)",
@@ -289,9 +292,8 @@ View view_of(const std::vector<teach::ScaleCase>& cases, const LabCommand& comma
     }
     const teach::ScaleRow& least = c.rows.front();
     view.seen += fmt::format(
-        "{}for alpha from 1 up {} {} its output (off by at most {}) and {} alpha dW (by {} of the "
-        "largest); at "
-        "alpha {} they are off by {} and {}",
+        "{}for alpha from 1 up {} {} its output (off by at most {}) and {} alpha dW (off by {} of "
+        "the largest); at alpha {} they are off by {} and {}",
         view.seen.empty() ? "" : "; ", c.norm, output < 0.01 ? "keeps" : "changes", digits(output),
         off < 0.01 ? "keeps" : "changes", digits(off), digits(least.alpha), digits(least.output),
         digits(least.off));
