@@ -161,6 +161,25 @@ void backward(const Explanation& e, Sheet& sheet, const ExplainView& view) {
   }
 }
 
+/// A row for each of the first elements, a column for each tensor.
+Table by_element(const std::vector<std::pair<std::string, Tensor>>& columns, std::int64_t shown,
+                 const ExplainView& view) {
+  Table table{{"element"}, {}};
+  for (std::int64_t i = 0; i < shown; ++i) {
+    table.rows.push_back({position(i, columns[0].second.shape())});
+  }
+  for (const auto& [name, x] : columns) {
+    table.header.push_back(name);
+    const std::vector<double> values = elements(x);
+    for (std::size_t i = 0; i < table.rows.size(); ++i)
+      table.rows[i].push_back(number(values[i], view));
+  }
+  return table;
+}
+std::int64_t shown_elements(const Explanation& e, const ExplainView& view) {
+  return std::min<std::int64_t>(e.x.numel(), 4 * view.show);
+}
+
 void terms(const Explanation& e, Sheet& sheet, const ExplainView& view) {
   sheet.section("The three ways from dy to dx");
   sheet.text(
@@ -176,25 +195,16 @@ void terms(const Explanation& e, Sheet& sheet, const ExplainView& view) {
                       : "through variance = -rstd * x_hat * mean(h * x_hat)",
                 own ? R"(\text{through variance}_i = -\frac{r}{n}\,\hat x_i \sum_j h_j \hat x_j)"
                     : R"(\text{through variance}_i = 0)");
-  std::vector<std::pair<std::string, Tensor>> columns = {{"direct", e.direct},
-                                                         {"through mean", e.through_mean},
-                                                         {"through variance", e.through_variance},
-                                                         {"sum", e.sum}};
-  for (const auto& check : e.checks) {
-    if (check.gradient.defined()) columns.emplace_back(check.name, check.gradient);
-  }
-  Table table{{"element"}, {}};
-  const std::int64_t shown = std::min<std::int64_t>(e.x.numel(), 4 * view.show);
-  for (std::int64_t i = 0; i < shown; ++i) table.rows.push_back({position(i, e.x.shape())});
-  for (const auto& [name, x] : columns) {
-    table.header.push_back(name);
-    const std::vector<double> values = elements(x);
-    for (std::size_t i = 0; i < table.rows.size(); ++i)
-      table.rows[i].push_back(number(values[i], view));
-  }
-  sheet.table("dx, element by element: the terms, their sum, and dx from elsewhere", table);
+  const std::vector<std::pair<std::string, Tensor>> columns = {
+      {"direct", e.direct},
+      {"through mean", e.through_mean},
+      {"through variance", e.through_variance},
+      {"sum", e.sum}};
+  const std::int64_t shown = shown_elements(e, view);
+  const Table table = by_element(columns, shown, view);
+  sheet.table("dx, element by element: the terms and their sum", table);
   if (e.x.numel() <= 32) {
-    Grid grid{"term", "element", "share of dx", {}, {}, {}};
+    Grid grid{"term", "element", "part of dx", {}, {}, {}};
     for (const auto& row : table.rows) grid.columns.push_back(row[0]);
     for (std::size_t term = 0; term < 4; ++term) {
       grid.rows.push_back(columns[term].first);
@@ -217,12 +227,14 @@ void checks(const Explanation& e, Sheet& sheet, const ExplainView& view) {
   sheet.section("Is it right?");
   Table table{{"dx", "exact", "approximate", "largest difference"}, {}};
   static const std::map<std::string, std::string> sources = {
-      {"kernel", "kernel: the library's fused operation"},
-      {"autograd", "autograd: the steps above, differentiated"},
+      {"kernel", "kernel: the fused operation"},
+      {"autograd", "autograd: of the steps above"},
       {"numeric", "numeric: difference quotients"}};
   std::vector<std::string> refusals;  // often the same one from two sources
+  std::vector<std::pair<std::string, Tensor>> columns = {{"sum of the terms", e.sum}};
   for (const auto& check : e.checks) {
     if (check.gradient.defined()) {
+      columns.emplace_back(check.name, check.gradient);
       table.rows.push_back({sources.at(check.name), yes(check.comparison.exact),
                             yes(check.comparison.approximate), small(check.comparison.largest)});
     } else {
@@ -232,7 +244,9 @@ void checks(const Explanation& e, Sheet& sheet, const ExplainView& view) {
       }
     }
   }
-  sheet.table("The sum of the three terms against dx from elsewhere", table);
+  sheet.table("dx, element by element, beside dx from elsewhere",
+              by_element(columns, shown_elements(e, view), view));
+  sheet.table("The sum of the terms against dx from elsewhere", table);
   for (const std::string& refusal : refusals) sheet.text("Without a gradient: " + refusal);
   if (e.identities.empty()) return;
   sheet.text(e.norm.centred()
@@ -335,6 +349,18 @@ Page explain_page(const Explanation& e, const ExplainView& view) {
   Table settings{{"setting", "value"}, {}};
   for (const auto& [name, what] : view.settings) settings.rows.push_back({name, what});
   page.table("Where the numbers come from", settings);
+  page.text(
+      e.norm.centred()
+          ? "In the formulas \\(x\\) is `x`, \\(\\mu\\) `mean`, \\(c\\) `centred`, \\(\\sigma^2\\) "
+            "`variance`, "
+            "\\(s\\) `std`, \\(r\\) `rstd`, \\(\\hat x\\) `x_hat`, \\(w\\) `weight`, \\(b\\) "
+            "`bias`, "
+            "\\(g\\) the upstream gradient, \\(L\\) the loss, and `dx` is \\(\\partial L / "
+            "\\partial x\\)."
+          : "In the formulas \\(x\\) is `x`, \\(m\\) `mean_square`, \\(s\\) `rms`, \\(r\\) `rrms`, "
+            "\\(\\hat x\\) `x_hat`, \\(w\\) `weight`, \\(g\\) the upstream gradient, \\(L\\) the "
+            "loss, "
+            "and `dx` is \\(\\partial L / \\partial x\\).");
   PageSheet sheet(page);
   account(e, sheet, view);
   return page;
