@@ -156,6 +156,15 @@ TEST(Page, ChartsCarryTheirNumbers) {
   EXPECT_EQ(rows.back().front(), "1233");
 }
 
+TEST(Page, HeatMapsHaveBlueOnlyForWhatIsNegative) {
+  tool::Grid grid{"row", "column", "value", {"a"}, {"b", "c"}, {{0, 3}}};
+  EXPECT_EQ(tool::heat_map(grid).spec["scales"][2]["domain"], nlohmann::json({0, 3}));
+  EXPECT_EQ(tool::heat_map(grid).spec["scales"][2]["range"].size(), 2U);
+  grid.values[0][1] = -3;
+  EXPECT_EQ(tool::heat_map(grid).spec["scales"][2]["domain"], nlohmann::json({-3, 0, 3}));
+  EXPECT_EQ(tool::heat_map(grid).spec["scales"][2]["range"].size(), 3U);
+}
+
 TEST(Page, WritesAllOrNothing) {
   namespace fs = std::filesystem;
   const fs::path dir = fs::path(testing::TempDir()) / "xgrad_page_test";

@@ -145,6 +145,7 @@ Chart heat_map(const Grid& grid) {
                                          grid.row_title, grid.column_title));
   json& values = spec["data"][0]["values"] = json::array();
   double largest = 0;
+  bool negative = false;
   Table numbers{{grid.row_title}, {}};
   numbers.header.insert(numbers.header.end(), grid.columns.begin(), grid.columns.end());
   for (std::size_t r = 0; r < grid.rows.size(); ++r) {
@@ -152,6 +153,7 @@ Chart heat_map(const Grid& grid) {
     for (std::size_t c = 0; c < grid.columns.size(); ++c) {
       const double v = grid.values[r][c];
       if (std::isfinite(v)) largest = std::max(largest, std::abs(v));
+      negative = negative || v < 0;
       row.push_back(number(v));
       values.push_back(
           {{"r", grid.rows[r]},
@@ -166,7 +168,12 @@ Chart heat_map(const Grid& grid) {
   spec["height"] = grid.rows.size() * std::clamp<std::size_t>(side, 6, 30);
   spec["scales"][0]["domain"] = grid.columns;
   spec["scales"][1]["domain"] = grid.rows;
-  spec["scales"][2]["domain"] = {-largest, 0, largest};
+  json& colour = spec["scales"][2];
+  colour["domain"] = {-largest, 0, largest};
+  if (!negative) {  // counts, say: no blue in the legend
+    colour["domain"].erase(0);
+    colour["range"].erase(0);
+  }
   spec["axes"][0]["title"] = grid.column_title;
   spec["axes"][1]["title"] = grid.row_title;
   spec["legends"][0]["title"] = grid.value_title;

@@ -65,7 +65,7 @@ void curves(Page& page, const std::vector<Record>& records,
     accuracy[1].y.push_back(100 * e.test_accuracy);
   }
   if (epochs.empty()) loss.resize(first);
-  chart(page, "Cross-entropy. Those of training are measured while the weights still move.", "loss",
+  chart(page, "Cross-entropy. In training it is measured while the weights still change.", "loss",
         loss);
   if (epochs.empty()) return;
   chart(page, "Share of right answers", "accuracy, %", accuracy);
@@ -161,8 +161,7 @@ void running_statistics(Page& page, const teach::Observer& observer) {
   chart(page, "`running_var`, which starts at 1", "running variance", variances, true);
 }
 
-// ---- in words
-// -------------------------------------------------------------------------------------
+// ---- in words -----------------------------------------------------------------------------------
 
 std::string summary(const std::vector<EpochResult>& epochs, const teach::Observer& observer) {
   std::string text;
