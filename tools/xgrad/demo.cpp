@@ -244,11 +244,12 @@ int run_demo(TrainOptions options) {
   }
   fmt::print(
       "\n"
-      "LayerNorm takes mean and variance from the row itself, so neither the mode nor the other\n"
-      "rows enter the calculation, and every difference is exactly 0.\n"
-      "BatchNorm in train mode takes them from the batch, so a row's output depends on its\n"
-      "neighbours, and a row alone has no variance to offer; in eval mode it takes the running\n"
-      "statistics collected during training, so the two modes differ and a row stands alone.\n");
+      "LayerNorm takes mean and variance from the row itself, so neither the mode nor\n"
+      "the other rows enter the calculation, and every difference is exactly 0.\n"
+      "BatchNorm in train mode takes them from the batch, so a row's output depends on\n"
+      "its neighbours, and a row alone has no variance to offer; in eval mode it takes\n"
+      "the running statistics collected during training, so the two modes differ and a\n"
+      "row stands alone.\n");
   return 0;
 }
 

@@ -182,7 +182,7 @@ int run_predict(const EvalOptions& options) {
     for (std::size_t c = 0; c < classes; ++c) fmt::print(",p{}", c);
     fmt::print("\n");
   } else if (options.format == "text") {
-    fmt::print("{:>7}  {:>5}  {:>11}{}\n", "row", "class", "probability",
+    fmt::print("{:>7}  {:>9}  {:>11}{}\n", "row", "predicted", "probability",
                labelled ? "  label" : "");
   }
   for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -200,7 +200,7 @@ int run_predict(const EvalOptions& options) {
       for (const float value : own) fmt::print(",{}", value);
       fmt::print("\n");
     } else {
-      fmt::print("{:>7}  {:>5}  {:>9.2f} %", numbers[i], predicted[i], 100 * best);
+      fmt::print("{:>7}  {:>9}  {:>9.2f} %", numbers[i], predicted[i], 100 * best);
       if (labelled) fmt::print("  {:>5}{}", label(i), label(i) == predicted[i] ? "" : "  wrong");
       fmt::print("\n");
     }

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "text.hpp"
 #include "weights.hpp"
 
 namespace tool {
@@ -51,15 +53,20 @@ struct Summary {
 std::string number(double value) { return std::isnan(value) ? "-" : fmt::format("{:.5g}", value); }
 
 void print_text(const std::string& path, const Weights& weights) {
-  std::int64_t elements = 0;
-  std::int64_t bytes = 0;
-  std::size_t width = 4;
-  std::size_t shape_width = 5;
+  std::int64_t elements = 0, bytes = 0, bad = 0;
+  Table table{{"name", "shape", "dtype", "bytes", "norm", "min", "mean", "max"}, {}};
   for (const auto& [name, x] : weights.tensors) {
+    const Summary s(x);
+    const std::int64_t size = x.numel() * xgrad::itemsize(x.dtype());
     elements += x.numel();
-    bytes += x.numel() * xgrad::itemsize(x.dtype());
-    width = std::max(width, std::min<std::size_t>(printable(name).size(), 60));
-    shape_width = std::max(shape_width, x.shape().str().size());
+    bytes += size;
+    bad += s.nans + s.infinities;
+    auto& row = table.rows.emplace_back(std::vector<std::string>{
+        printable(name), x.shape().str(), xgrad::name(x.dtype()), std::to_string(size),
+        number(s.norm), number(s.min), number(s.mean), number(s.max)});
+    if (s.nans + s.infinities == 0) continue;
+    table.header.resize(9, "not finite");
+    row.push_back(fmt::format("{} NaN, {} infinite", s.nans, s.infinities));
   }
   fmt::print("{}: {}, {} tensor{}, {} elements, {} bytes\n", path, weights.format,
              weights.tensors.size(), weights.tensors.size() == 1 ? "" : "s", elements, bytes);
@@ -67,22 +74,11 @@ void print_text(const std::string& path, const Weights& weights) {
     fmt::print("  {}: {}\n", printable(key), printable(value));
   }
   if (weights.tensors.empty()) return;
-  fmt::print("\n{:{}}  {:{}}  {:7} {:>10} {:>11} {:>11} {:>11} {:>11}\n", "name", width, "shape",
-             shape_width, "dtype", "bytes", "norm", "min", "mean", "max");
-  std::int64_t bad = 0;
-  for (const auto& [name, x] : weights.tensors) {
-    const Summary s(x);
-    bad += s.nans + s.infinities;
-    std::string note;
-    if (s.nans > 0) note += fmt::format("  {} NaN", s.nans);
-    if (s.infinities > 0) note += fmt::format("  {} infinite", s.infinities);
-    fmt::print("{:{}}  {:{}}  {:7} {:>10} {:>11} {:>11} {:>11} {:>11}{}\n", printable(name), width,
-               x.shape().str(), shape_width, xgrad::name(x.dtype()),
-               x.numel() * xgrad::itemsize(x.dtype()), number(s.norm), number(s.min),
-               number(s.mean), number(s.max), note);
-  }
-  fmt::print("\n{}\n", bad == 0 ? "All elements are finite."
-                                : fmt::format("Not finite: {} (left out of the columns).", bad));
+  // A line for each tensor where a program reads them.
+  const std::size_t width = isatty(STDOUT_FILENO) == 1 ? terminal_width() : std::string::npos;
+  fmt::print("\n{}\n{}\n", text_of(table, 0, width),
+             bad == 0 ? "All elements are finite."
+                      : fmt::format("Not finite: {} (left out of the other columns).", bad));
 }
 
 void print_json(const std::string& path, const Weights& weights) {
