@@ -33,7 +33,8 @@ Page everything() {
   page.code("xgrad explain --x \"1,2,3\" <in >out");
   page.section("Tables");
   page.table("A table of \\(\\hat x\\)",
-             {{"name", "value", "share"}, {{"a<b", "-1.5e-3", "12 %"}, {"c", "nan", ""}}});
+             {{"name", "value", "share"}, {{"a<b", "-1.5e-3", "12 %"}, {"c", "refused", ""}}});
+  page.table("Of one kind", {{"setting", "value"}, {{"norm", "layer"}, {"eps", "1e-05"}}});
   page.subsection("A wide one");
   tool::Table wide{{"row"}, {{"0"}}};
   for (int i = 0; i < 40; ++i) {
@@ -90,11 +91,13 @@ TEST(Page, HasOneOfEverythingAndNothingFromOutside) {
       count(html,
             "<th scope=\"row\">a&lt;b</th><td class=\"n\">-1.5e-3</td><td class=\"n\">12 %</td>"),
       1U);
+  EXPECT_EQ(count(html, "<td class=\"n\">refused</td>"), 1U);
+  EXPECT_EQ(count(html, "<td>1e-05</td>"), 1U);
   EXPECT_EQ(count(html, "class=\"chart\""), 4U);
   EXPECT_EQ(count(html, "http://x/svg.dtd"), 0U);
   EXPECT_EQ(count(html, "<svg role=\"img\" aria-label=\"Boxes\" xmlns"), 1U);
-  // Two tables and those of four charts, a formula, the drawing, and the code.
-  EXPECT_EQ(count(html, " tabindex=\"0\" role=\"region\" aria-label=\""), 9U);
+  // Three tables and those of four charts, a formula, the drawing, and the code.
+  EXPECT_EQ(count(html, " tabindex=\"0\" role=\"region\" aria-label=\""), 10U);
   // Each font once, inside the file.
   EXPECT_EQ(count(html, "data:font/woff2;base64,d09GMg"), 7U);
 }

@@ -75,7 +75,7 @@ constexpr const char* cells = R"json({
       "align": {"value": "center"}, "baseline": {"value": "middle"}, "text": {"field": "short"},
       "fontSize": {"signal": "clamp(bandwidth('x') / 4, 7, 12)"},
       "fill": {"signal":
-        "isValid(datum.v) && (datum.v === 0 || luminance(scale('color', datum.v)) > 0.3) ? '#111' : '#fff'"}
+        "isValid(datum.v) && (datum.v === 0 || luminance(scale('color', datum.v)) > 0.19) ? '#111' : '#fff'"}
     }}}]
 })json";
 

@@ -6,7 +6,7 @@
 
 namespace tool {
 
-/// Cells of text; those that are numbers are set right.
+/// Cells of text, no row longer than the header; columns of numbers are set right.
 struct Table {
   std::vector<std::string> header;
   std::vector<std::vector<std::string>> rows;

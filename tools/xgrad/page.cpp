@@ -245,23 +245,31 @@ void Page::formula(std::string_view tex) {
 }
 
 void Page::table(std::string_view caption, const Table& table) {
-  const auto cell = [this](const std::string& text, const char* tag, const char* scope) {
-    body_ += fmt::format("<{}{}{}>{}</{}>", tag, scope, is_number(text) ? " class=\"n\"" : "",
-                         markup(text), tag);
+  // A column is set right where its first entry is a number.
+  const auto right = [&table](std::size_t column) {
+    for (const auto& row : table.rows) {
+      if (column < row.size() && !row[column].empty()) return is_number(row[column]);
+    }
+    return false;
+  };
+  std::vector<const char*> classes;
+  for (std::size_t i = 0; i < table.header.size(); ++i) {
+    classes.push_back(right(i) ? " class=\"n\"" : "");
+  }
+  const auto cell = [&](std::size_t column, const std::string& text, const char* tag,
+                        const char* scope) {
+    body_ += fmt::format("<{}{}{}>{}</{}>", tag, scope, classes.at(column), markup(text), tag);
   };
   body_ += fmt::format("<div class=\"scroll\"{}><table>\n<caption>{}</caption>\n<thead><tr>",
                        scrolls(caption), markup(caption));
   for (std::size_t i = 0; i < table.header.size(); ++i) {
-    const bool right =
-        !table.rows.empty() && i < table.rows[0].size() && is_number(table.rows[0][i]);
-    body_ += fmt::format("<th scope=\"col\"{}>{}</th>", right ? " class=\"n\"" : "",
-                         markup(table.header[i]));
+    cell(i, table.header[i], "th", " scope=\"col\"");
   }
   body_ += "</tr></thead>\n<tbody>\n";
   for (const auto& row : table.rows) {
     body_ += "<tr>";
     for (std::size_t i = 0; i < row.size(); ++i) {
-      i == 0 ? cell(row[i], "th", " scope=\"row\"") : cell(row[i], "td", "");
+      i == 0 ? cell(i, row[i], "th", " scope=\"row\"") : cell(i, row[i], "td", "");
     }
     body_ += "</tr>\n";
   }
