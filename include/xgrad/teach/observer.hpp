@@ -69,7 +69,9 @@ struct ObserverOptions {
 /// NaN and infinities are noticed in the step where they appear, recorded or not:
 /// - in the output of any module, in forward, before a ReLU makes 0 of -inf or Sigmoid 1 of inf.
 ///   The layer named is the first whose output has them;
-/// - in what BatchNorm is given, the loss, and the gradients of parameters, before the update.
+/// - in what BatchNorm is given, the loss, and the gradients of parameters, before the update. The
+///   layer named is the first in the backward pass with such a gradient; in a step that is not
+///   recorded a ReLU, Tanh or Sigmoid is not asked, and the layer on its other side named as well.
 /// Not noticed: what a function that is no module makes and another makes finite again, as in
 /// relu(a - b), data that the first layer makes finite, and a gradient by an output that no
 /// parameter gets, since a ReLU whose output is 0 lets nothing pass: it changes no weight.
@@ -77,7 +79,7 @@ struct ObserverOptions {
 /// The module must outlive the observer and stay where it is. Nothing remains in it afterwards.
 class Observer {
  public:
-  /// Throws Error unless `every` is positive.
+  /// Throws Error unless `every` is positive and `most` at least 0.
   explicit Observer(nn::Module& module, ObserverOptions options = {});
   ~Observer();
   Observer(const Observer&) = delete;
