@@ -112,7 +112,9 @@ struct Observer::State : std::enable_shared_from_this<State> {
     Watched& at = watched[index];
     if (!counts(*at.module)) return;
     const bool layer = at.layer != no_layer;
-    const bool finite = layer && recording ? record_output(at, out.detach()) : out.is(last);
+    const bool activation = at.relu || at.tanh || at.sigmoid;  // finite for finite values
+    const bool finite = layer && recording ? record_output(at, out.detach())
+                                           : out.is(last) || (activation && x.is(last));
     if (!finite && !is_finite(out)) fail_output(at, x, out);
     last = out;
     if (!at.ran) order.push_back(index);
@@ -120,7 +122,7 @@ struct Observer::State : std::enable_shared_from_this<State> {
     if (!layer) return;
     // At other steps the gradients of parameters show whether this one is finite, and these
     // activations pass on what they get: they can do without.
-    const bool shown = !at.parameters.empty() || at.relu || at.tanh || at.sigmoid;
+    const bool shown = activation || !at.parameters.empty();
     if (!out.requires_grad() || (shown && !recording)) return;
     out.register_hook([weak = weak_from_this(), index](const Tensor& g) {
       const auto state = weak.lock();
