@@ -85,7 +85,8 @@ TEST(MemoryPool, TrimReturnsPagesToTheSystem) {
 }
 
 // What a training loop needs it has after its first steps. Of several counts the least is judged: a
-// thread's first product takes pages for its packed operand once, whenever the thread first gets one.
+// thread's first product takes pages for its packed operand once, whenever the thread first gets
+// one.
 TEST(MemoryPool, AStepTakesNoFreshPages) {
   if (!pooled) GTEST_SKIP() << "every block is fresh under sanitizers";
   xg::manual_seed(1);

@@ -88,7 +88,8 @@ static Tensor norm_of_rows(const char* op, bool centered, const Tensor& x,
   const Tensor offset = affine && !bias.defined() ? zeros(normalized_shape, like) : bias;
   detail::dispatch_floating(x.dtype(), [&]<class T>(T) {
     kernels::RowNorm<T>::forward({rows, cols, centered, pointer<T>(x), pointer<T>(scale)},
-                           pointer<T>(offset), eps, y.mut<T>().data(), mean.data(), rstd.data());
+                                 pointer<T>(offset), eps, y.mut<T>().data(), mean.data(),
+                                 rstd.data());
   });
   if (XGRAD_BUG(layer_norm_plain_cuts_graph) && !affine) return y;
 
@@ -114,8 +115,8 @@ static Tensor norm_of_rows(const char* op, bool centered, const Tensor& x,
         detail::dispatch_floating(g.dtype(), [&]<class T>(T) {
           const auto to = [](Tensor& d) { return d.defined() ? d.mut<T>().data() : nullptr; };
           kernels::RowNorm<T>::backward({rows, cols, centered, pointer<T>(x), pointer<T>(weight)},
-                                          pointer<T>(g), mean.data(), rstd.data(), to(dx),
-                                          to(dweight), to(dbias));
+                                        pointer<T>(g), mean.data(), rstd.data(), to(dx),
+                                        to(dweight), to(dbias));
         });
         return grads(dx, dweight, dbias);
       },
@@ -261,7 +262,7 @@ Tensor batch_norm(const Tensor& x, Tensor running_mean, Tensor running_var, cons
     }
     const PerChannel offset = numbers(bias, channels, 0);
     kernels::ChannelNorm<T>::map(in_channels<T>(x), mean.data(), scale.data(), offset.data(),
-                                  nullptr, y.mut<T>().data());
+                                 nullptr, y.mut<T>().data());
   });
 
   return record(
@@ -306,10 +307,10 @@ Tensor batch_norm(const Tensor& x, Tensor running_mean, Tensor running_var, cons
           T* to = dx.mut<T>().data();
           if (training) {
             kernels::ChannelNorm<T>::map(in, mean.data(), x_scale.data(), offset.data(),
-                                          scale.data(), to);
+                                         scale.data(), to);
           } else {  // mean and var do not depend on x
             kernels::ChannelNorm<T>::map(in_channels<T>(g), zero.data(), scale.data(), zero.data(),
-                                          nullptr, to);
+                                         nullptr, to);
           }
         });
         return grads(dx, to_tensor(sum_g_xhat), to_tensor(sum_g));
