@@ -1,13 +1,14 @@
 #pragma once
 
-/// Every operation as a free function; most are methods of Tensor too. Shapes stand as (rows,
-/// cols), `*` for any leading dimensions. All of them are recorded, and differentiable to second
+/// Every operation as a free function; most are methods of Tensor too. Shapes stand as `(n, m)`,
+/// with `*` for any leading dimensions. All of them are recorded, and differentiable to second
 /// order, unless "no gradient" is said.
 ///
 /// Two operands are broadcast: aligned from the right, a dimension of size 1 (or absent) stretches.
-/// Mixed dtypes promote as in PyTorch. Unless said otherwise a function throws ShapeError for
-/// shapes that do not fit, IndexError for a dimension out of range, DTypeError for a dtype it
-/// cannot take.
+/// Mixed dtypes promote as in PyTorch. A function of each element gives float32 for integers unless
+/// said otherwise; those from logsigmoid to softplus take floating point only. Unless said
+/// otherwise a function throws ShapeError for shapes that do not fit, IndexError for a dimension
+/// out of range, DTypeError for a dtype it cannot take.
 ///
 /// Where a derivative is infinite or undefined at a point (sqrt, log, pow, division, norm, std
 /// ...), PyTorch's value stands, except that an upstream gradient of exactly 0 contributes exactly
@@ -19,42 +20,42 @@ namespace xgrad {
 
 // ---- arithmetic: (A), (B) -> broadcast of both --------------------------------------------------
 
-Tensor add(const Tensor& a, const Tensor& b);
-Tensor sub(const Tensor& a, const Tensor& b);
-Tensor mul(const Tensor& a, const Tensor& b);
+Tensor add(const Tensor& a, const Tensor& b);  ///< a + b
+Tensor sub(const Tensor& a, const Tensor& b);  ///< a - b
+Tensor mul(const Tensor& a, const Tensor& b);  ///< a b
 /// True division: integers give float32.
 Tensor div(const Tensor& a, const Tensor& b);
 /// a to the power b. Gradient by b is 0 where a is 0 and b >= 0.
 Tensor pow(const Tensor& a, const Tensor& b);
 /// The greater one; a tie gives half the gradient to each. NaN wins.
 Tensor maximum(const Tensor& a, const Tensor& b);
-Tensor minimum(const Tensor& a, const Tensor& b);
+Tensor minimum(const Tensor& a, const Tensor& b);  ///< the lesser one; see maximum
 
-Tensor add(const Tensor& a, Scalar b);
-Tensor sub(const Tensor& a, Scalar b);
-Tensor rsub(const Tensor& a, Scalar b);  ///< b - a
-Tensor mul(const Tensor& a, Scalar b);
-Tensor div(const Tensor& a, Scalar b);
-Tensor rdiv(const Tensor& a, Scalar b);  ///< b / a
-Tensor pow(const Tensor& a, Scalar exponent);
-Tensor pow(Scalar base, const Tensor& exponent);
+Tensor add(const Tensor& a, Scalar b);            ///< a + b
+Tensor sub(const Tensor& a, Scalar b);            ///< a - b
+Tensor rsub(const Tensor& a, Scalar b);           ///< b - a
+Tensor mul(const Tensor& a, Scalar b);            ///< a b
+Tensor div(const Tensor& a, Scalar b);            ///< a / b; integers give float32
+Tensor rdiv(const Tensor& a, Scalar b);           ///< b / a
+Tensor pow(const Tensor& a, Scalar exponent);     ///< a to the power of a number
+Tensor pow(Scalar base, const Tensor& exponent);  ///< a number to the power of each
 
-Tensor operator-(const Tensor& a);
+Tensor operator-(const Tensor& a);  ///< neg(a)
 
 // ---- comparison: element by element, bool, no gradient ------------------------------------------
 
-Tensor eq(const Tensor& a, const Tensor& b);
-Tensor ne(const Tensor& a, const Tensor& b);
-Tensor lt(const Tensor& a, const Tensor& b);
-Tensor le(const Tensor& a, const Tensor& b);
-Tensor gt(const Tensor& a, const Tensor& b);
-Tensor ge(const Tensor& a, const Tensor& b);
-Tensor eq(const Tensor& a, Scalar b);
-Tensor ne(const Tensor& a, Scalar b);
-Tensor lt(const Tensor& a, Scalar b);
-Tensor le(const Tensor& a, Scalar b);
-Tensor gt(const Tensor& a, Scalar b);
-Tensor ge(const Tensor& a, Scalar b);
+Tensor eq(const Tensor& a, const Tensor& b);  ///< a == b, no gradient
+Tensor ne(const Tensor& a, const Tensor& b);  ///< a != b, no gradient
+Tensor lt(const Tensor& a, const Tensor& b);  ///< a < b, no gradient
+Tensor le(const Tensor& a, const Tensor& b);  ///< a <= b, no gradient
+Tensor gt(const Tensor& a, const Tensor& b);  ///< a > b, no gradient
+Tensor ge(const Tensor& a, const Tensor& b);  ///< a >= b, no gradient
+Tensor eq(const Tensor& a, Scalar b);         ///< a == b, no gradient
+Tensor ne(const Tensor& a, Scalar b);         ///< a != b, no gradient
+Tensor lt(const Tensor& a, Scalar b);         ///< a < b, no gradient
+Tensor le(const Tensor& a, Scalar b);         ///< a <= b, no gradient
+Tensor gt(const Tensor& a, Scalar b);         ///< a > b, no gradient
+Tensor ge(const Tensor& a, Scalar b);         ///< a >= b, no gradient
 
 // The operators, for two tensors, a tensor and a number, a number and a tensor.
 #define XGRAD_OPERATOR(op, f, f_swapped)                                          \
@@ -87,28 +88,33 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value);
 
 // ---- functions of each element: (*) -> (*); integers give float32 unless said otherwise ---------
 
-Tensor neg(const Tensor& x);    ///< keeps integers
-Tensor abs(const Tensor& x);    ///< keeps integers; gradient 0 at 0
-Tensor sign(const Tensor& x);   ///< keeps integers; gradient 0 everywhere
-Tensor floor(const Tensor& x);  ///< keeps integers; gradient 0 everywhere
-Tensor ceil(const Tensor& x);   ///< keeps integers; gradient 0 everywhere
-Tensor round(const Tensor& x);  ///< half to even; keeps integers; gradient 0 everywhere
-Tensor exp(const Tensor& x);
-Tensor expm1(const Tensor& x);
-Tensor log(const Tensor& x);  ///< natural; -inf at 0, NaN below
-Tensor log1p(const Tensor& x);
-Tensor sqrt(const Tensor& x);   ///< infinite slope at 0 (0 where the upstream gradient is 0)
-Tensor rsqrt(const Tensor& x);  ///< 1 / sqrt(x)
-Tensor reciprocal(const Tensor& x);
-Tensor square(const Tensor& x);  ///< keeps integers
-Tensor sin(const Tensor& x);
-Tensor cos(const Tensor& x);
-Tensor tanh(const Tensor& x);
-Tensor erf(const Tensor& x);
-Tensor sigmoid(const Tensor& x);  ///< 1 / (1 + exp(-x)), without overflow
+Tensor neg(const Tensor& x);         ///< keeps integers
+Tensor abs(const Tensor& x);         ///< keeps integers; gradient 0 at 0
+Tensor sign(const Tensor& x);        ///< keeps integers; gradient 0 everywhere
+Tensor floor(const Tensor& x);       ///< keeps integers; gradient 0 everywhere
+Tensor ceil(const Tensor& x);        ///< keeps integers; gradient 0 everywhere
+Tensor round(const Tensor& x);       ///< half to even; keeps integers; gradient 0 everywhere
+Tensor exp(const Tensor& x);         ///< e to the x
+Tensor expm1(const Tensor& x);       ///< exp(x) - 1, exact near 0
+Tensor log(const Tensor& x);         ///< natural; -inf at 0, NaN below
+Tensor log1p(const Tensor& x);       ///< log(1 + x), exact near 0
+Tensor sqrt(const Tensor& x);        ///< infinite slope at 0 (0 where the upstream gradient is 0)
+Tensor rsqrt(const Tensor& x);       ///< 1 / sqrt(x)
+Tensor reciprocal(const Tensor& x);  ///< 1 / x
+Tensor square(const Tensor& x);      ///< keeps integers
+Tensor sin(const Tensor& x);         ///< x in radians
+Tensor cos(const Tensor& x);         ///< x in radians
+Tensor tanh(const Tensor& x);        ///< hyperbolic tangent
+Tensor erf(const Tensor& x);         ///< 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x
+Tensor sigmoid(const Tensor& x);     ///< 1 / (1 + exp(-x)), without overflow
 /// max(x, 0); NaN stays NaN, and the gradient passes there; gradient 0 at 0. Keeps integers.
 Tensor relu(const Tensor& x);
-/// From here to softplus: floating point only.
+/// Limits to [min, max]; one side may be left out (std::nullopt). The gradient passes at the
+/// bounds.
+Tensor clamp(const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> max = std::nullopt);
+
+// ---- functions of each element, of floating point only ------------------------------------------
+
 Tensor logsigmoid(const Tensor& x);  ///< log(sigmoid(x)), without overflow
 /// x for x > 0, negative_slope x elsewhere, 0 included.
 Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01);
@@ -119,12 +125,10 @@ struct GeluOptions {
   /// "none": x (1 + erf(x / sqrt 2)) / 2; "tanh": its tanh approximation (Hendrycks, Gimpel 2016).
   std::string approximate = "none";
 };
+/// x times the normal distribution function of x, or an approximation of it.
 Tensor gelu(const Tensor& x, GeluOptions options = {});
 /// log(1 + exp(beta x)) / beta; x itself where beta x > threshold.
 Tensor softplus(const Tensor& x, double beta = 1.0, double threshold = 20.0);
-/// Limits to [min, max]; one side may be left out (std::nullopt). The gradient passes at the
-/// bounds.
-Tensor clamp(const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> max = std::nullopt);
 
 // ---- reductions ---------------------------------------------------------------------------------
 // Over all elements, one dimension, a list, or `{.dim = ..., .keepdim = ...}`. Reduced dimensions
@@ -149,7 +153,7 @@ template <class = void>
 Tensor amax(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim = false);
 Tensor amax(const Tensor& x, ReduceOptions options);
 Tensor amax(const Tensor& x, std::same_as<bool> auto, bool = false) = delete;
-Tensor amin(const Tensor& x);
+Tensor amin(const Tensor& x);  ///< the least element; see amax
 Tensor amin(const Tensor& x, std::int64_t dim, bool keepdim = false);
 template <class = void>
 Tensor amin(const Tensor& x, std::initializer_list<std::int64_t> dims, bool keepdim = false);
@@ -166,13 +170,13 @@ struct VarOptions {
 /// PyTorch, and a number a dimension.
 Tensor var(const Tensor& x, VarOptions options);
 Tensor var(const Tensor& x, std::int64_t dim, bool unbiased = true, bool keepdim = false);
-/// sqrt(var); gradient 0 where it is 0.
-Tensor std(const Tensor& x, VarOptions options);
-Tensor std(const Tensor& x, std::int64_t dim, bool unbiased = true, bool keepdim = false);
 template <std::same_as<bool> B = bool>
 Tensor var(const Tensor& x, B unbiased = true) {
   return var(x, VarOptions{.unbiased = unbiased});
 }
+/// sqrt(var); gradient 0 where it is 0.
+Tensor std(const Tensor& x, VarOptions options);
+Tensor std(const Tensor& x, std::int64_t dim, bool unbiased = true, bool keepdim = false);
 template <std::same_as<bool> B = bool>
 Tensor std(const Tensor& x, B unbiased = true) {
   return std(x, VarOptions{.unbiased = unbiased});
@@ -196,32 +200,34 @@ struct NormOptions {
 Tensor norm(const Tensor& x);
 Tensor norm(const Tensor& x, NormOptions options);
 
+/// What max and min along a dimension give.
 struct ValuesAndIndices {
   Tensor values;
   Tensor indices;  ///< int64
 };
 /// Greatest element of all; ties share the gradient evenly.
 Tensor max(const Tensor& x);
-Tensor min(const Tensor& x);
+Tensor min(const Tensor& x);  ///< the least; see max
 /// Greatest along a dimension and where it is (the first of equals); that one gets the gradient.
 ValuesAndIndices max(const Tensor& x, std::int64_t dim, bool keepdim = false);
-ValuesAndIndices min(const Tensor& x, std::int64_t dim, bool keepdim = false);
+ValuesAndIndices min(const Tensor& x, std::int64_t dim, bool keepdim = false);  ///< see max
 /// Index of the greatest element, the first of equals; int64, no gradient. Without dim: in the
 /// flattened tensor.
 Tensor argmax(const Tensor& x);
 Tensor argmax(const Tensor& x, std::int64_t dim, bool keepdim = false);
-Tensor argmin(const Tensor& x);
+Tensor argmin(const Tensor& x);  ///< of the least; see argmax
 Tensor argmin(const Tensor& x, std::int64_t dim, bool keepdim = false);
 /// Whether any element, or all, are not 0 (of none: no, yes); bool, no gradient.
 Tensor any(const Tensor& x);
 Tensor any(const Tensor& x, std::int64_t dim, bool keepdim = false);
 Tensor any(const Tensor& x, std::same_as<bool> auto, bool = false) = delete;
-Tensor all(const Tensor& x);
+Tensor all(const Tensor& x);  ///< see any
 Tensor all(const Tensor& x, std::int64_t dim, bool keepdim = false);
 Tensor all(const Tensor& x, std::same_as<bool> auto, bool = false) = delete;
 /// Product over all or one dimension; right where elements are 0.
 Tensor prod(const Tensor& x);
 Tensor prod(const Tensor& x, std::int64_t dim, bool keepdim = false);
+/// Sums of each element and those before it along dim; integers and bool give int64.
 Tensor cumsum(const Tensor& x, std::int64_t dim);
 /// log(sum(exp(x))), without overflow.
 Tensor logsumexp(const Tensor& x, Dims dim, bool keepdim = false);
@@ -232,23 +238,25 @@ Tensor logsumexp(const Tensor& x, Dims dim, bool keepdim = false);
 Tensor reshape(const Tensor& x, Shape shape);
 /// Sizes start_dim to end_dim become one. Shares memory.
 Tensor flatten(const Tensor& x, std::int64_t start_dim = 0, std::int64_t end_dim = -1);
+/// Two dimensions change places.
 Tensor transpose(const Tensor& x, std::int64_t dim0, std::int64_t dim1);
 /// Dimension i of the result is dimension dims[i] of x.
 Tensor permute(const Tensor& x, Dims dims);
-Tensor squeeze(const Tensor& x);                    ///< without all dimensions of size 1
-Tensor squeeze(const Tensor& x, std::int64_t dim);  ///< without this one, if its size is 1
-Tensor unsqueeze(const Tensor& x, std::int64_t dim);
+Tensor squeeze(const Tensor& x);                      ///< without all dimensions of size 1
+Tensor squeeze(const Tensor& x, std::int64_t dim);    ///< without this one, if its size is 1
+Tensor unsqueeze(const Tensor& x, std::int64_t dim);  ///< a new dimension of size 1
 /// Stretches dimensions of size 1; -1 keeps a size.
 Tensor expand(const Tensor& x, Shape shape);
-Tensor repeat(const Tensor& x, Shape repeats);
-Tensor flip(const Tensor& x, Dims dims);
+Tensor repeat(const Tensor& x, Shape repeats);  ///< x so many times along each dimension
+Tensor flip(const Tensor& x, Dims dims);        ///< the other way round along dims
 /// Elements below (above) and on the given diagonal of the last two dimensions, zeros elsewhere.
 Tensor tril(const Tensor& x, std::int64_t diagonal = 0);
-Tensor triu(const Tensor& x, std::int64_t diagonal = 0);
+Tensor triu(const Tensor& x, std::int64_t diagonal = 0);  ///< see tril
 /// One after the other along dim; a 1-d tensor of no elements is skipped, as in PyTorch.
 Tensor cat(const std::vector<Tensor>& xs, std::int64_t dim = 0);
 /// Side by side along a new dimension.
 Tensor stack(const std::vector<Tensor>& xs, std::int64_t dim = 0);
+/// Pieces of this size, the last perhaps smaller, or of these sizes.
 std::vector<Tensor> split(const Tensor& x, std::int64_t size, std::int64_t dim = 0);
 std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes,
                           std::int64_t dim = 0);
@@ -295,7 +303,9 @@ class Index {
 /// Whole rows, that is numbers and then at most one slice of step 1, share memory with x; every
 /// other part is a copy. So do select and narrow (and split, chunk) along dimension 0.
 Tensor index(const Tensor& x, std::initializer_list<Index> index);
+/// The part at one index, without that dimension.
 Tensor select(const Tensor& x, std::int64_t dim, std::int64_t index);
+/// `length` indices from `start` on.
 Tensor narrow(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_t length);
 /// The rows `index` (1-d int64) along dim.
 Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index);

@@ -183,19 +183,42 @@ class Tensor {
   Tensor div(const Tensor& other) const;
   Tensor pow(Scalar exponent) const;
   Tensor pow(const Tensor& exponent) const;
+  Tensor maximum(const Tensor& other) const;
+  Tensor minimum(const Tensor& other) const;
+  Tensor eq(const Tensor& other) const;
+  Tensor eq(Scalar other) const;
+  Tensor ne(const Tensor& other) const;
+  Tensor ne(Scalar other) const;
+  Tensor lt(const Tensor& other) const;
+  Tensor lt(Scalar other) const;
+  Tensor le(const Tensor& other) const;
+  Tensor le(Scalar other) const;
+  Tensor gt(const Tensor& other) const;
+  Tensor gt(Scalar other) const;
+  Tensor ge(const Tensor& other) const;
+  Tensor ge(Scalar other) const;
+  Tensor logical_not() const;
+  Tensor isfinite() const;
   Tensor neg() const;
   Tensor exp() const;
+  Tensor expm1() const;
   Tensor log() const;
+  Tensor log1p() const;
   Tensor sqrt() const;
   Tensor rsqrt() const;
+  Tensor reciprocal() const;
   Tensor square() const;
   Tensor abs() const;
+  Tensor sign() const;
+  Tensor floor() const;
+  Tensor ceil() const;
+  Tensor round() const;
   Tensor sin() const;
   Tensor cos() const;
   Tensor tanh() const;
+  Tensor erf() const;
   Tensor sigmoid() const;
   Tensor relu() const;
-  Tensor round() const;
   Tensor clamp(std::optional<Scalar> min, std::optional<Scalar> max = std::nullopt) const;
   Tensor masked_fill(const Tensor& mask, Scalar value) const;
 
@@ -248,6 +271,9 @@ class Tensor {
   Tensor argmax(std::int64_t dim, bool keepdim = false) const;
   Tensor argmin() const;
   Tensor argmin(std::int64_t dim, bool keepdim = false) const;
+  Tensor prod() const;
+  Tensor prod(std::int64_t dim, bool keepdim = false) const;
+  Tensor cumsum(std::int64_t dim) const;
   Tensor softmax(std::int64_t dim) const;
   Tensor log_softmax(std::int64_t dim) const;
   Tensor logsumexp(Dims dim, bool keepdim = false) const;
@@ -264,6 +290,8 @@ class Tensor {
   Tensor expand(Shape shape) const;
   Tensor repeat(Shape repeats) const;
   Tensor flip(Dims dims) const;
+  Tensor tril(std::int64_t diagonal = 0) const;
+  Tensor triu(std::int64_t diagonal = 0) const;
   Tensor select(std::int64_t dim, std::int64_t index) const;
   /// `x[1]`: select(0, 1). More of Python's indexing: `index`.
   Tensor operator[](std::int64_t index) const { return select(0, index); }
@@ -272,9 +300,11 @@ class Tensor {
   Tensor index_select(std::int64_t dim, const Tensor& index) const;
   Tensor gather(std::int64_t dim, const Tensor& index) const;
   std::vector<Tensor> split(std::int64_t size, std::int64_t dim = 0) const;
+  std::vector<Tensor> split(const std::vector<std::int64_t>& sizes, std::int64_t dim = 0) const;
   std::vector<Tensor> chunk(std::int64_t chunks, std::int64_t dim = 0) const;
   Tensor matmul(const Tensor& other) const;
-
+  Tensor bmm(const Tensor& other) const;
+  Tensor outer(const Tensor& other) const;
   // ---- for the library and extend.hpp -----------------------------------------------------------
   explicit Tensor(detail::Ref<detail::TensorImpl> impl) : impl_(std::move(impl)) {}
   /// Throws Error for an undefined tensor.
@@ -337,16 +367,17 @@ Tensor tensor(const std::vector<T>& values, TensorOptions options = {}) {
   }
 }
 
-Tensor zeros(Shape shape, TensorOptions options = {});
-Tensor ones(Shape shape, TensorOptions options = {});
+Tensor zeros(Shape shape, TensorOptions options = {});  ///< of 0
+Tensor ones(Shape shape, TensorOptions options = {});   ///< of 1
 /// The dtype is that of the value unless given.
 Tensor full(Shape shape, Scalar value, TensorOptions options = {});
 /// Uninitialised.
 Tensor empty(Shape shape, TensorOptions options = {});
+/// With the shape of x, and its dtype unless given.
 Tensor zeros_like(const Tensor& x, TensorOptions options = {});
-Tensor ones_like(const Tensor& x, TensorOptions options = {});
-Tensor full_like(const Tensor& x, Scalar value, TensorOptions options = {});
-Tensor empty_like(const Tensor& x, TensorOptions options = {});
+Tensor ones_like(const Tensor& x, TensorOptions options = {});                ///< see zeros_like
+Tensor full_like(const Tensor& x, Scalar value, TensorOptions options = {});  ///< see zeros_like
+Tensor empty_like(const Tensor& x, TensorOptions options = {});  ///< see zeros_like, uninitialised
 /// 0, 1, ... below `end`.
 Tensor arange(Scalar end, TensorOptions options = {});
 /// start, start + step, ... before `end`; int64 when all three are integers.

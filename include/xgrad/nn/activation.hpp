@@ -20,7 +20,7 @@ struct Tanh : detail::Of<tanh> {};
 struct Sigmoid : detail::Of<sigmoid> {};
 struct LogSigmoid : detail::Of<logsigmoid> {};
 
-/// X, or negative_slope x below 0.
+/// `x`, or `negative_slope x` below 0.
 struct LeakyReLU : Module {
   explicit LeakyReLU(double slope = 0.01) : negative_slope(slope) {}
   Tensor forward(const Tensor& x) override { return leaky_relu(x, negative_slope); }
@@ -28,7 +28,7 @@ struct LeakyReLU : Module {
   double negative_slope;
 };
 
-/// X, or alpha (exp(x) - 1) below 0.
+/// `x`, or `alpha (exp(x) - 1)` below 0.
 struct ELU : Module {
   explicit ELU(double scale = 1.0) : alpha(scale) {}
   Tensor forward(const Tensor& x) override { return elu(x, alpha); }
@@ -48,7 +48,7 @@ struct SoftplusOptions {
   double beta = 1;
   double threshold = 20;
 };
-/// Log(1 + exp(beta x)) / beta; x where beta x > threshold.
+/// `log(1 + exp(beta x)) / beta`; `x` where `beta x > threshold`.
 struct Softplus : Module {
   explicit Softplus(SoftplusOptions with = {}) : options(with) {}
   Tensor forward(const Tensor& x) override { return softplus(x, options.beta, options.threshold); }
@@ -56,7 +56,7 @@ struct Softplus : Module {
   SoftplusOptions options;
 };
 
-/// Exp(x) / sum exp(x) along a dimension.
+/// `exp(x) / sum(exp(x))` along a dimension.
 struct Softmax : Module {
   explicit Softmax(std::int64_t along) : dim(along) {}
   Tensor forward(const Tensor& x) override { return softmax(x, dim); }
