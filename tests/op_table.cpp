@@ -34,7 +34,9 @@ const std::vector<std::vector<xg::Shape>> matrices = {{{1, 1}}, {{4, 1}}, {{1, 5
 const std::vector<std::vector<xg::Shape>> matrices_or_none = {{{1, 1}},    {{4, 1}}, {{1, 5}},
                                                               {{2, 3, 4}}, {{0, 3}}, {{2, 0}}};
 
-/// A row of a reduction of a matrix or more.
+/// A row of a reduction of a matrix or more. `more` has no empty shapes unless `matrices_or_none`
+/// is given, and no 0-d ones: those reduce over all elements, with one of the lists in
+/// reduction_rows.
 Row reduction(const char* name, const char* grad_fn, Tensor (*f)(const Tensors&),
               const std::vector<std::vector<xg::Shape>>& more = matrices) {
   return {name, grad_fn, f, {{{3, 4}}}, more};
@@ -44,11 +46,11 @@ Row reduction(const char* name, const char* grad_fn, Tensor (*f)(const Tensors&)
 
 std::vector<Row> arithmetic_rows() {
   return {
-      both("add", "AddBackward0", [](T in) { return in[0] + in[1]; }),
-      both("sub", "SubBackward0", [](T in) { return in[0] - in[1]; }),
-      both("mul", "MulBackward0", [](T in) { return in[0] * in[1]; }),
+      both("add", "AddBackward0", [](T in) { return add(in[0], in[1]); }),
+      both("sub", "SubBackward0", [](T in) { return sub(in[0], in[1]); }),
+      both("mul", "MulBackward0", [](T in) { return mul(in[0], in[1]); }),
       both(
-          "div", "DivBackward0", [](T in) { return in[0] / in[1]; }, 0.5, 2),
+          "div", "DivBackward0", [](T in) { return div(in[0], in[1]); }, 0.5, 2),
       {"pow",
        "PowBackward1",
        [](T in) { return pow(in[0], in[1]); },
@@ -58,23 +60,23 @@ std::vector<Row> arithmetic_rows() {
       both("minimum", "MinimumBackward0", [](T in) { return minimum(in[0], in[1]); }),
       each("add (number)", "AddBackward0", [](T in) { return in[0] + 2.5; }),
       each("sub (number)", "SubBackward0", [](T in) { return in[0] - 2.5; }),
-      each("rsub", "RsubBackward1", [](T in) { return 2.5 - in[0]; }),
+      each("rsub", "RsubBackward1", [](T in) { return rsub(in[0], 2.5); }),
       each("mul (number)", "MulBackward0", [](T in) { return in[0] * 2.5; }),
       each("div (number)", "DivBackward0", [](T in) { return in[0] / 2.5; }),
       each(
-          "rdiv", "MulBackward0", [](T in) { return 2.5 / in[0]; }, 0.5, 2),
+          "rdiv", "MulBackward0", [](T in) { return rdiv(in[0], 2.5); }, 0.5, 2),
       each(
           "pow (exponent)", "PowBackward0", [](T in) { return pow(in[0], 2.5); }, 0.3, 2),
       each("pow (whole exponent)", "PowBackward0", [](T in) { return pow(in[0], 3); }),
       each("pow (negative exponent)", "PowBackward0", [](T in) { return pow(in[0], -2); }),
       each("pow (base)", "PowBackward1", [](T in) { return pow(2.5, in[0]); }),
 
-      both("eq", nullptr, [](T in) { return in[0] == in[1]; }),
-      both("ne", nullptr, [](T in) { return in[0] != in[1]; }),
-      both("lt", nullptr, [](T in) { return in[0] < in[1]; }),
-      both("le", nullptr, [](T in) { return in[0] <= in[1]; }),
-      both("gt", nullptr, [](T in) { return in[0] > in[1]; }),
-      both("ge", nullptr, [](T in) { return in[0] >= in[1]; }),
+      both("eq", nullptr, [](T in) { return eq(in[0], in[1]); }),
+      both("ne", nullptr, [](T in) { return ne(in[0], in[1]); }),
+      both("lt", nullptr, [](T in) { return lt(in[0], in[1]); }),
+      both("le", nullptr, [](T in) { return le(in[0], in[1]); }),
+      both("gt", nullptr, [](T in) { return gt(in[0], in[1]); }),
+      both("ge", nullptr, [](T in) { return ge(in[0], in[1]); }),
       each("gt (number)", nullptr, [](T in) { return in[0] > 0.5; }),
       each("logical_not", nullptr, [](T in) { return logical_not(in[0] > 0.5); }),
       each("isfinite", nullptr, [](T in) { return isfinite(in[0]); }),
@@ -103,7 +105,7 @@ std::vector<Row> arithmetic_rows() {
 
 std::vector<Row> elementwise_rows() {
   return {
-      each("neg", "NegBackward0", [](T in) { return -in[0]; }),
+      each("neg", "NegBackward0", [](T in) { return neg(in[0]); }),
       each("abs", "AbsBackward0", [](T in) { return abs(in[0]); }),
       each("sign", "SignBackward0", [](T in) { return sign(in[0]); }),
       each("floor", "FloorBackward0", [](T in) { return floor(in[0]); }),
