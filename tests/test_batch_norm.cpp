@@ -131,6 +131,28 @@ TEST(BatchNormOp, LargeOffsetAndManyRows) {
   }
 }
 
+TEST(BatchNormOp, MoreChannelsThanOneBlock) {
+  // Channels of one value per row, beside the same with a run of values of its own for each.
+  const Tensor x = random_leaf({6, 1500});
+  const Tensor other = leaf(x.detach().reshape({3, 2, 1500}).transpose(1, 2));
+  const Tensor weight = random_leaf({1500}, 2);
+  const Tensor bias = random_leaf({1500}, 3);
+  const Tensor g = random_leaf({6, 1500}, 4).detach();
+  const Tensor other_g = g.reshape({3, 2, 1500}).transpose(1, 2);
+  const xg::BatchNormOptions training{.training = true};
+  const Tensor y = xg::batch_norm(x, {}, {}, weight, bias, training);
+  const Tensor other_y = xg::batch_norm(other, {}, {}, weight, bias, training);
+  const auto as_rows = [](const Tensor& t) {
+    return t.detach().transpose(1, 2).reshape({6, 1500});
+  };
+  expect_close(y.detach(), as_rows(other_y));
+  const std::vector<Tensor> got = fused_grads(y, {x, weight, bias}, g);
+  const std::vector<Tensor> expected = fused_grads(other_y, {other, weight, bias}, other_g);
+  expect_close(got[0], as_rows(expected[0]), 1e-11);
+  expect_close(got[1], expected[1], 1e-11);
+  expect_close(got[2], expected[2], 1e-11);
+}
+
 TEST(BatchNormOp, N08EvalBackward) {
   Tensor mean = xg::tensor({1, -1}, f64);
   Tensor var = xg::tensor({4, 0.25}, f64);

@@ -322,6 +322,40 @@ TEST(Reduce, LongFloatSumsKeepTheirDigits) {
   EXPECT_NEAR(sum(xg::full({n}, 0.1)).item<double>(), 1e6, 1);
 }
 
+// ---- more columns than are worked on together ---------------------------------------------------
+
+TEST(Reduce, MoreColumnsThanOneBlock) {
+  using Call = Tensor (*)(const Tensor& x, int dim);
+  const Call calls[] = {
+      [](const Tensor& x, int dim) { return sum(x, dim); },
+      [](const Tensor& x, int dim) { return mean(x, dim); },
+      [](const Tensor& x, int dim) { return prod(x, dim); },
+      [](const Tensor& x, int dim) { return var(x, dim); },
+      [](const Tensor& x, int dim) { return amax(x, dim); },
+      [](const Tensor& x, int dim) { return max(x, dim).values; },
+      [](const Tensor& x, int dim) { return argmin(x, dim).to(xg::float64); },
+      [](const Tensor& x, int dim) { return norm(x, {.dim = dim}); },
+      [](const Tensor& x, int dim) { return logsumexp(x, dim); },
+      [](const Tensor& x, int dim) {
+        const Tensor y = cumsum(x, dim);
+        return dim == 0 ? y : y.t();
+      },
+  };
+  const Tensor x = random_leaf({3, 1500}).detach();
+  for (const Call& call : calls) {
+    SCOPED_TRACE(&call - calls);
+    const Tensor columns = leaf(x);
+    const Tensor rows = leaf(x.t());
+    const Tensor by_column = call(columns, 0);
+    const Tensor by_row = call(rows, 1);
+    expect_close(by_column.detach(), by_row.detach());
+    if (!by_column.requires_grad()) continue;
+    const Tensor g = random_leaf(by_column.shape(), 2).detach();
+    expect_close(grad(by_column, {columns}, {.grad_output = g})[0],
+                 grad(by_row, {rows}, {.grad_output = g})[0].t());
+  }
+}
+
 // ---- sum_to -------------------------------------------------------------------------------------
 
 TEST(SumTo, UndoesBroadcasting) {

@@ -281,3 +281,48 @@ TEST(InPlace, ASavedValueThatMovedIsAnError) {
   expect_error<xg::GraphError>([&] { y.backward(); }, {"MulBackward0", "(2,)"});
   EXPECT_FALSE(w.has_grad());
 }
+
+// ---- methods ------------------------------------------------------------------------------------
+
+TEST(Tensor, MethodsAreTheFunctions) {
+  const xg::Tensor x = xg::tensor({{-1.5, 0.25, 2.0}, {0.75, -0.5, 1.25}});
+  const xg::Tensor other = xg::tensor({{-1.5, 1.0, 0.5}, {0.25, -0.5, 3.0}});
+  const std::vector<std::pair<xg::Tensor, xg::Tensor>> pairs = {
+      {x.maximum(other), maximum(x, other)},
+      {x.minimum(other), minimum(x, other)},
+      {x.eq(other), x == other},
+      {x.ne(other), x != other},
+      {x.lt(other), x < other},
+      {x.le(other), x <= other},
+      {x.gt(other), x > other},
+      {x.ge(other), x >= other},
+      {x.eq(2), x == 2},
+      {x.ne(2), x != 2},
+      {x.lt(0.75), x < 0.75},
+      {x.le(0.75), x <= 0.75},
+      {x.gt(0.75), x > 0.75},
+      {x.ge(0.75), x >= 0.75},
+      {x.lt(0).logical_not(), x >= 0},
+      {x.log().isfinite(), x > 0},
+      {x.expm1(), expm1(x)},
+      {x.abs().log1p(), log1p(abs(x))},
+      {x.reciprocal(), reciprocal(x)},
+      {x.sign(), sign(x)},
+      {x.floor(), floor(x)},
+      {x.ceil(), ceil(x)},
+      {x.round(), round(x)},
+      {x.erf(), erf(x)},
+      {x.prod(), prod(x)},
+      {x.prod(0), prod(x, 0)},
+      {x.prod(1, true), prod(x, 1, true)},
+      {x.cumsum(1), cumsum(x, 1)},
+      {x.tril(), tril(x)},
+      {x.triu(1), triu(x, 1)},
+      {x.split({2, 1}, 1)[1], narrow(x, 1, 2, 1)},
+      {x.unsqueeze(0).bmm(other.t().unsqueeze(0)), matmul(x, other.t()).unsqueeze(0)},
+      {x[0].outer(other[1]), outer(x[0], other[1])},
+  };
+  for (const auto& [method, function] : pairs) {
+    EXPECT_TRUE(equal(method, function)) << method << "\n" << function;
+  }
+}
