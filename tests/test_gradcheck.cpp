@@ -118,6 +118,31 @@ TEST(Gradcheck, FindsOneElementOfTwoHundredThatIsATenthOfAPercentOff) {
   }
 }
 
+TEST(Gradcheck, TinyDerivativesAreComparedToo) {
+  const auto tripled = [](const Tensor& x) {
+    const Tensor y = x.sigmoid();
+    return y.detach() + (y - y.detach()) * 3.0;
+  };
+  expect_verdict(xg::gradcheck(tripled, {leaf({-30, -31})}), Verdict::wrong, {"Each is 3 times"});
+  expect_verdict(xg::gradcheck(tripled, {leaf({0.5, -30})}), Verdict::wrong);
+  const Tensor many = (random_leaf({50, 7}).detach() - 30).requires_grad_();
+  expect_verdict(xg::gradcheck(tripled, {many}), Verdict::wrong);
+  for (double c : {1e-10, 1e-12, 1e-30, 1e-100}) {
+    const auto doubled = [=](const Tensor& x) { return (x.detach() - x) * c + x * (2 * c); };
+    expect_verdict(xg::gradcheck(doubled, {leaf({0.5, -2, 3})}), Verdict::wrong);
+    for (double offset : {0.0, 1e-3}) {
+      const auto right = [=](const Tensor& x) { return x.exp() * c + offset; };
+      const xg::GradcheckReport report = xg::gradcheck(right, {leaf({0.5, -2, 3})});
+      const bool hidden = offset > 0 && c < 1e-12;
+      if (c != 1e-12) {
+        expect_verdict(report, hidden ? Verdict::null_direction : Verdict::correct);
+      } else {
+        EXPECT_NE(report.verdict, Verdict::wrong) << report;
+      }
+    }
+  }
+}
+
 TEST(Gradcheck, HalvesALongInputDownToTheWrongElement) {
   const auto f = [](const Tensor& x) {
     return squared(x,

@@ -229,7 +229,7 @@ class Check {
       r.numeric = numeric[a.seed].value;
       r.numeric_error = numeric[a.seed].error;
       const double share = std::sqrt(static_cast<double>(line.count));
-      agree = agree &&
+      agree = agree && !r.clearly_off() &&
               r.error() <= found_.tolerance * std::max(std::abs(r.numeric), share * floor(wanted));
       found_.records.push_back(r);
     }
@@ -249,25 +249,35 @@ class Check {
   /// The verdicts on the records of one input.
   void judge(std::size_t begin) {
     if (begin == found_.records.size()) return;
-    const std::size_t wanted = found_.records[begin].wanted;
-    Values scales(d_.seeds.size(), floor(wanted));
+    double least = floor(found_.records[begin].wanted), clear = 0;
+    bool null = true;
+    for (std::size_t i = begin; i < found_.records.size(); ++i) {
+      const Record& r = found_.records[i];
+      const double size = std::max(std::abs(r.analytic), std::abs(r.numeric));
+      null = null && std::isfinite(r.numeric_error) &&
+             size <= std::max(doubt * r.numeric_error, 1e-5 * least);
+      if (r.clear()) clear = std::max(clear, std::abs(r.numeric));
+    }
+    if (null && clear > 0) {  // tiny, yet no noise: measured by its own size
+      null = false;
+      least = 1e-4 * clear;
+    }
+    Values scales(d_.seeds.size(), least);
     for (std::size_t i = begin; i < found_.records.size(); ++i) {
       const Record& r = found_.records[i];
       double& scale = scales[found_.ways[r.way].seed];
       const double size = std::abs(r.numeric) / std::sqrt(static_cast<double>(r.count));
       if (std::isfinite(size)) scale = std::max(scale, size);
     }
-    bool null = true;
     for (std::size_t i = begin; i < found_.records.size(); ++i) {
       Record& r = found_.records[i];
       r.scale = scales[found_.ways[r.way].seed] * std::sqrt(static_cast<double>(r.count));
-      const double size = std::max(std::abs(r.analytic), std::abs(r.numeric));
-      const double zero = std::max(doubt * r.numeric_error, 1e-5 * floor(wanted));
-      null = null && std::isfinite(r.numeric_error) && size <= zero;
       if (!std::isfinite(r.analytic)) {
         r.verdict = Verdict::not_finite;
       } else if (!(r.relative() <= found_.tolerance)) {
         r.verdict = on_closer_look(r);
+      } else if (r.clearly_off()) {
+        r.verdict = on_closer_look(r);  // small beside its neighbours, and wrong all the same
       }
     }
     for (std::size_t i = begin; null && i < found_.records.size(); ++i) {

@@ -63,6 +63,18 @@ Tensor empty_like(const Tensor& x, TensorOptions options) {
   return empty(x.shape(), typed(options, x.dtype()));
 }
 
+/// n values as PyTorch's AVX2 kernels round them on one thread: two vectors at a time, of which each
+/// counts from its own first element, lane(at(i), 0, 1, ...); what is left over alone, at(i).
+template <class T, class At, class Lane>
+static Tensor in_vectors(std::int64_t n, DType dtype, const TensorOptions& options, At at,
+                         Lane lane) {
+  constexpr auto lanes = static_cast<std::int64_t>(32 / sizeof(T));
+  const std::int64_t whole = n - n % (2 * lanes);
+  return generated(n, dtype, options, [=](std::int64_t i) {
+    return i < whole ? lane(at(i - i % lanes), i % lanes) : at(i);
+  });
+}
+
 Tensor arange(Scalar end, TensorOptions options) { return arange(0, end, 1, options); }
 
 Tensor arange(Scalar start, Scalar end, Scalar step, TensorOptions options) {
@@ -94,8 +106,14 @@ Tensor arange(Scalar start, Scalar end, Scalar step, TensorOptions options) {
   const double length = std::ceil((to - from) / by);
   throw_if<ShapeError>(length > 1e15, "arange: too many elements: from ", from, " to ", to, " by ",
                        by);
-  return generated(static_cast<std::int64_t>(length), dtype, options,
-                   [=](std::int64_t i) { return from + static_cast<double>(i) * by; });
+  return detail::dispatch_floating(dtype, [&]<class T>(T) {
+    const auto from_to = [by](double base, std::int64_t i) {
+      return static_cast<T>(std::fma(static_cast<double>(i), by, base));
+    };
+    return in_vectors<T>(
+        static_cast<std::int64_t>(length), dtype, options,
+        [=](std::int64_t i) { return from_to(from, i); }, from_to);
+  });
 }
 
 Tensor linspace(double start, double end, std::int64_t steps, TensorOptions options) {
@@ -107,10 +125,13 @@ Tensor linspace(double start, double end, std::int64_t steps, TensorOptions opti
     const T from = static_cast<T>(start);
     const T to = static_cast<T>(end);
     const T by = steps > 1 ? (to - from) / static_cast<T>(steps - 1) : T(0);
-    return generated(steps, dtype, options, [=](std::int64_t i) {
-      return i < steps / 2 || steps == 1 ? from + by * static_cast<T>(i)
-                                         : to - by * static_cast<T>(steps - 1 - i);
-    });
+    return in_vectors<T>(
+        steps, dtype, options,
+        [=](std::int64_t i) {
+          return i < steps / 2 || steps == 1 ? std::fma(by, static_cast<T>(i), from)
+                                             : std::fma(-by, static_cast<T>(steps - 1 - i), to);
+        },
+        [=](T base, std::int64_t i) { return base + by * static_cast<T>(i); });
   });
 }
 
