@@ -75,6 +75,37 @@ TEST(Tensor, Factories) {
   EXPECT_THROW(xg::linspace(0, 1, -1), xg::Error);
 }
 
+/// FNV-1a of the elements' bytes, after what was hashed before.
+std::uint64_t hashed(std::uint64_t hash, const xg::Tensor& x) {
+  const auto add = [&](auto values) {
+    for (std::byte b : std::as_bytes(values)) {
+      hash = (hash ^ static_cast<std::uint64_t>(b)) * 0x100000001b3;
+    }
+  };
+  x.dtype() == xg::float32 ? add(x.data<float>()) : add(x.data<double>());
+  return hash;
+}
+
+TEST(Tensor, RangesHaveTheBitsOfPyTorch) {  // 1.13.1 with AVX2, one thread
+  for (const xg::DType dtype : {xg::float32, xg::float64}) {
+    std::uint64_t ranges = 0xcbf29ce484222325, spaces = ranges;
+    for (double start : {-1.0, -1.5, 0.0, 0.1, 100.0}) {
+      for (double step : {0.1, 0.01, -0.3, 1.1, 7.0}) {
+        for (int count : {7, 16, 37, 100}) {
+          const double end = start + step * (count - 0.5);
+          ranges = hashed(ranges, xg::arange(start, end, step, {.dtype = dtype}));
+          spaces = hashed(spaces, xg::linspace(start, start + step, count, {.dtype = dtype}));
+        }
+      }
+    }
+    EXPECT_EQ(ranges, dtype == xg::float32 ? 0xee0f4fc2e811436c : 0xa73fa405fb48d2d8);
+    EXPECT_EQ(spaces, dtype == xg::float32 ? 0x4d06acd245537157 : 0x408520b1fa90cfe9);
+  }
+  EXPECT_FLOAT_EQ(xg::arange(-1.0, 1.0, 0.1).to_vector<float>()[10], -2.98023e-9F);
+  EXPECT_EQ(xg::linspace(0, 5, 6, {.dtype = xg::int64}).to_vector<int>(),
+            (std::vector<int>{0, 1, 2, 3, 4, 5}));
+}
+
 // ---- looking ------------------------------------------------------------------------------------
 
 TEST(Tensor, ShapeQueries) {

@@ -63,8 +63,8 @@ Tensor empty_like(const Tensor& x, TensorOptions options) {
   return empty(x.shape(), typed(options, x.dtype()));
 }
 
-/// n values as PyTorch's AVX2 kernels round them on one thread: two vectors at a time, of which each
-/// counts from its own first element, lane(at(i), 0, 1, ...); what is left over alone, at(i).
+/// n values as PyTorch's AVX2 kernels round them on one thread: two vectors at a time, of which
+/// each counts from its own first element, lane(at(i), 0, 1, ...); what is left over alone, at(i).
 template <class T, class At, class Lane>
 static Tensor in_vectors(std::int64_t n, DType dtype, const TensorOptions& options, At at,
                          Lane lane) {
@@ -125,13 +125,13 @@ Tensor linspace(double start, double end, std::int64_t steps, TensorOptions opti
     const T from = static_cast<T>(start);
     const T to = static_cast<T>(end);
     const T by = steps > 1 ? (to - from) / static_cast<T>(steps - 1) : T(0);
-    return in_vectors<T>(
-        steps, dtype, options,
-        [=](std::int64_t i) {
-          return i < steps / 2 || steps == 1 ? std::fma(by, static_cast<T>(i), from)
-                                             : std::fma(-by, static_cast<T>(steps - 1 - i), to);
-        },
-        [=](T base, std::int64_t i) { return base + by * static_cast<T>(i); });
+    const auto at = [=](std::int64_t i) {
+      return i < steps / 2 || steps == 1 ? std::fma(by, static_cast<T>(i), from)
+                                         : std::fma(-by, static_cast<T>(steps - 1 - i), to);
+    };
+    if (!is_floating_point(dtype)) return generated(steps, dtype, options, at);
+    return in_vectors<T>(steps, dtype, options, at,
+                         [by](T base, std::int64_t i) { return base + by * static_cast<T>(i); });
   });
 }
 
