@@ -178,6 +178,8 @@ TEST(BadCalls, StatesOfOptimizers) {
     }
   }
   const xg::StateDict good = adam.state_dict();
+  xg::StateDict twice = good;
+  twice.push_back(good[0]);
   /// The state with this number in place of an entry's, or without the entry.
   const auto with = [&](const std::string& name, std::optional<double> value) {
     xg::StateDict changed;
@@ -199,7 +201,8 @@ TEST(BadCalls, StatesOfOptimizers) {
       bad("no exp_avg_sq", with("state.0.exp_avg_sq", {}), {"state.0.exp_avg_sq is missing"}),
       bad("beta of 1", with("param_groups.0.momentum", 1), {"momentum", "below 1", "got 1"}),
       bad("nothing", [&] { adam.load_state_dict({}); }, {"param_groups.0.lr", "missing"}),
-      bad("lr < 0", with("param_groups.0.lr", -1), {"Adam", "param_groups.0.lr", "-1"}),
+      bad("lr inf", with("param_groups.0.lr", INFINITY), {"Adam", "param_groups.0.lr", "inf"}),
+      bad("lr twice", [&] { adam.load_state_dict(twice); }, {"param_groups.0.lr is there twice"}),
       bad("lr nan", with("param_groups.0.lr", not_a_number), {"param_groups.0.lr", "nan"}),
       bad("step < 1", with("state.0.step", -2), {"state.0.step", "at least 1", "-2"}),
       bad("no step", with("state.0.step", {}), {"state.0.step is missing", "state.0.exp_avg"}),

@@ -175,6 +175,27 @@ TEST(Schedule, OneCycleEndsAndMovesTheFirstBetaOfAdam) {
   EXPECT_EQ(one.state_dict()[4].second.item<double>(), 1.5);
 }
 
+TEST(Schedule, ALinearOneCycleBearsAStepAfterTheLast) {  // numbers of PyTorch 1.13.1
+  const Tensor p = parameter(1);
+  const optim::OneCycleLROptions options{
+      .max_lr = 0.1, .total_steps = 10, .anneal_strategy = "linear"};
+  optim::SGD sgd({p}, {.lr = 0.1, .momentum = 0.9});
+  optim::OneCycleLR cycle(sgd, options);
+  for (int i = 0; i < 10; ++i) {
+    sgd.step();
+    cycle.step();
+  }
+  EXPECT_DOUBLE_EQ(sgd.lr(), -0.014285257142857138);
+  EXPECT_DOUBLE_EQ(*sgd.momentum(), 0.9642857142857142);
+  EXPECT_THROW(cycle.step(), xg::Error);
+  optim::SGD again({p}, {.lr = 0.1, .momentum = 0.9});  // what was saved here can be loaded
+  optim::OneCycleLR resumed(again, options);
+  again.load_state_dict(sgd.state_dict());
+  resumed.load_state_dict(cycle.state_dict());
+  EXPECT_EQ(again.lr(), sgd.lr());
+  EXPECT_EQ(resumed.last_epoch(), 10);
+}
+
 TEST(Schedule, AGroupMayJoinLater) {
   const Tensor p = parameter(1), q = parameter(2);
   optim::SGD sgd({p}, {.lr = 1});

@@ -161,6 +161,9 @@ void Optimizer::load_state_dict(const StateDict& dict) {
     if (is_step) {
       const double steps = found.item<double>();
       throw_if<Error>(steps < 1, op, key, " must be at least 1, got ", steps);
+    } else if (key.ends_with(".lr")) {  // OneCycleLR ends below 0
+      const double lr = found.item<double>();
+      detail::require(std::isfinite(lr), name_, key, "finite", lr);
     } else if (!key.starts_with("state.")) {
       setting(key.c_str(), found.item<double>(), {},
               key.ends_with(".momentum") ? momentum_below_ : std::nullopt);
@@ -168,10 +171,13 @@ void Optimizer::load_state_dict(const StateDict& dict) {
     used[static_cast<std::size_t>(at - dict.begin())] = true;
     value = found.detach().clone();
   });
-  const auto stray = std::find(used.begin(), used.end(), false);
-  if (stray != used.end()) {
-    throw Error(message(op, "no parameter for ",
-                        dict[static_cast<std::size_t>(stray - used.begin())].first));
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    if (used[i]) continue;
+    const std::string& key = dict[i].first;
+    const auto at = std::find_if(dict.begin(), dict.end(), [&](auto& e) { return e.first == key; });
+    throw Error(at < dict.begin() + static_cast<std::ptrdiff_t>(i)
+                    ? message(op, key, " is there twice")
+                    : message(op, "no parameter for ", key));
   }
   groups_ = std::move(groups);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "detail/message.hpp"
 #include "optim/check.hpp"
@@ -39,8 +40,9 @@ void LRScheduler::advance(std::int64_t epoch) {
     const ScheduleAt at{epoch, next.size(), group.lr, bases[next.size()]};
     next.emplace_back(rate(at), momentum(at));
     const double lr = next.back().first;
-    throw_if<Error>(!(lr >= 0 && std::isfinite(lr)), "schedule: the rate at epoch ", epoch,
-                    " must be finite and at least 0, got ", lr);
+    // The step after the last of a linear OneCycleLR falls below 0, as in PyTorch.
+    throw_if<Error>(!std::isfinite(lr), "schedule: the rate at epoch ", epoch,
+                    " must be finite, got ", lr);
   }
   for (std::size_t g = 0; g < next.size(); ++g) {
     auto& group = optimizer_.groups_[g];
@@ -113,8 +115,8 @@ void LRScheduler::load(const StateDict& dict, const std::string& prefix, bool ch
       if (name != prefix + key || value.dtype() != dtype || value.shape() != shape) continue;
       const std::vector<double> numbers = value.to_vector<double>();
       for (double v : numbers) {
-        require(v >= least && (least < 0 || std::isfinite(v)), "load_state_dict", name,
-                message("at least ", least).c_str(), v);
+        require(v >= least && (least == -INFINITY || std::isfinite(v)), "load_state_dict", name,
+                message("finite and at least ", least).c_str(), v);
       }
       return numbers;
     }
@@ -122,9 +124,10 @@ void LRScheduler::load(const StateDict& dict, const std::string& prefix, bool ch
                         " for a schedule of ", optimizer_.group_count(), " groups"));
   };
   const Shape groups(optimizer_.group_count());
+  const double lowest = std::numeric_limits<double>::lowest();
   const double epoch = values("last_epoch", int64, {}, prefix.empty() ? 0 : -1)[0];
   const std::vector<double> base_lrs = values("base_lrs", float64, groups, 0);
-  const std::vector<double> last_lr = values("last_lr", float64, groups, 0);
+  const std::vector<double> last_lr = values("last_lr", float64, groups, lowest);
   for (const auto& [name, value] : counters_) {
     const double number = values(name, float64, {}, -INFINITY)[0];
     if (!check_only) *value = number;
