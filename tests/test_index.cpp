@@ -4,6 +4,7 @@
 
 #include "support/values.hpp"
 #include "xgrad/gradcheck.hpp"
+#include "xgrad/nn.hpp"
 
 namespace xg = xgrad;
 using xg::Ellipsis;
@@ -217,6 +218,15 @@ TEST(Index, RepeatedRowsAddTheirGradients) {
   expect_tensor(z.grad(), {3, 2}, {0, 2, 11, 18, 5, 0});
 }
 
+TEST(Index, IndexSelectTakesTheOneElementOfAScalar) {
+  const Tensor x = xg::tensor(7.0);
+  EXPECT_EQ(index_select(x, 0, xg::tensor({0})).item<double>(), 7);
+  for (std::int64_t n : {0, 2}) {
+    const Tensor none = xg::zeros({n}, {.dtype = xg::int64});
+    expect_error<xg::ShapeError>([&] { index_select(x, 0, none); }, {"index_select", "one"});
+  }
+}
+
 TEST(Index, DerivativesOfBothOrders) {
   xg::manual_seed(11);
   using F = std::function<Tensor(const Tensor&)>;
@@ -255,6 +265,13 @@ TEST(Index, DerivativesOfBothOrders) {
     const auto second = xg::gradgradcheck(curved, {leaf({3, 4})});
     EXPECT_TRUE(second.ok) << name << ": " << second.message;
   }
+}
+
+TEST(Embedding, PaddingRowIsOneOfItsOwn) {
+  const xg::nn::Embedding last(4, 3, {.padding_idx = -1});
+  EXPECT_EQ(last.extra_repr(), "4, 3, padding_idx=3");
+  expect_error<xg::IndexError>([] { xg::nn::Embedding(3, 2, {.padding_idx = 5}); },
+                               {"Embedding", "padding_idx 5", "num_embeddings = 3"});
 }
 
 TEST(Embedding, PaddingRowGetsNoGradient) {

@@ -43,8 +43,12 @@ Embedding::Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim, Em
       options(with) {
   init::normal_(weight);
   if (!options.padding_idx) return;
+  std::int64_t& row = *options.padding_idx;
+  throw_if<IndexError>(row < -num_embeddings || row >= num_embeddings, "Embedding: padding_idx ",
+                       row, " is no row of num_embeddings = ", num_embeddings);
+  row += row < 0 ? num_embeddings : 0;
   const NoGrad no_grad;
-  weight.index_put_({*options.padding_idx}, 0);
+  weight.index_put_({row}, 0);
 }
 Tensor Embedding::forward(const Tensor& indices) {
   return embedding(indices, weight, options.padding_idx);

@@ -98,6 +98,9 @@ Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index) {
   throw_if<ShapeError>(index.dim() > 1, "index_select: the index must be 1-d, got shape ",
                        index.shape(), ". index(x, {tensor}) takes any shape.");
   const int at = wrap_dim("index_select", dim, x.shape().dim());
+  throw_if<ShapeError>(x.dim() == 0 && index.numel() != 1,
+                       "index_select: x of shape () has one element, the index ", index.numel(),
+                       "; needs exactly one");
   Rows rows(x.shape(), at, at + 1);
   rows.numbers = ops::wrap_indices("index_select", index, 0, at, rows.blocks[1]);
   rows.to = x.shape();
