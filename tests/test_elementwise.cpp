@@ -127,6 +127,13 @@ TEST(Unary, DerivativesOfBothOrdersAgreeWithDifferences) {
   }
 }
 
+TEST(Unary, GeluOfTheLargestNumbersIsTheirs) {
+  const Tensor x = xg::tensor({3e38, -3e38}, {.dtype = xg::float32});
+  for (const char* approximate : {"none", "tanh"}) {
+    expect_values(gelu(x, {.approximate = approximate}) / 3e38, {1, 0});
+  }
+}
+
 TEST(Unary, ExtremeArgumentsNeitherOverflowNorLoseTheirDigits) {
   expect_values(sigmoid(leaf({-1000, 1000})), {0, 1});
   expect_values(logsigmoid(leaf({-1000, 1000})), {-1000, 0});

@@ -144,7 +144,7 @@ constexpr double tanh_cubic = 0.044715;
 /// x times the normal distribution function.
 static Tensor gelu_exact(const Tensor& x) {
   return by_input(
-      "GeluBackward0", x, [](auto v) { return v * (1 + erf(v * constant(v, half_root))) / 2; },
+      "GeluBackward0", x, [](auto v) { return v * ((1 + erf(v * constant(v, half_root))) / 2); },
       [](const auto& g, const auto& v) {
         const auto distribution = (1 + erf(v * constant(v, half_root))) / 2;
         const auto density = exp(v * v / -2) * constant(v, std::numbers::inv_sqrtpi * half_root);
@@ -156,8 +156,9 @@ static Tensor gelu_tanh(const Tensor& x) {
   return by_input(
       "GeluBackward0", x,
       [](auto v) {
-        return v * (1 + tanh(constant(v, tanh_scale) * (v + constant(v, tanh_cubic) * v * v * v))) /
-               2;
+        return v *
+               ((1 + tanh(constant(v, tanh_scale) * (v + constant(v, tanh_cubic) * v * v * v))) /
+                2);
       },
       [](const auto& g, const auto& v) {
         const auto bend = constant(v, tanh_cubic) * v * v;
