@@ -73,6 +73,12 @@ TEST(Tensor, Factories) {
   EXPECT_THROW(xg::arange(0, 5, -1), xg::Error);
   EXPECT_THROW(xg::arange(0, std::numeric_limits<double>::infinity()), xg::Error);
   EXPECT_THROW(xg::linspace(0, 1, -1), xg::Error);
+  EXPECT_THROW(xg::full({1}, std::numeric_limits<std::uint64_t>::max()), xg::Error);
+  EXPECT_THROW(xg::full({1}, 1e300), xg::Error);
+  EXPECT_THROW(xg::full({1}, NAN, {.dtype = xg::int64}), xg::Error);
+  EXPECT_EQ(xg::full({1}, -INFINITY).item<double>(), -INFINITY);
+  EXPECT_EQ(xg::full({1}, 1e300, {.dtype = xg::float64}).item<double>(), 1e300);
+  EXPECT_EQ(xg::full({1}, INT64_MIN).item<std::int64_t>(), INT64_MIN);
 }
 
 /// FNV-1a of the elements' bytes, after what was hashed before.
@@ -101,7 +107,7 @@ TEST(Tensor, RangesHaveTheBitsOfPyTorch) {  // 1.13.1 with AVX2, one thread
     EXPECT_EQ(ranges, dtype == xg::float32 ? 0xee0f4fc2e811436c : 0xa73fa405fb48d2d8);
     EXPECT_EQ(spaces, dtype == xg::float32 ? 0x4d06acd245537157 : 0x408520b1fa90cfe9);
   }
-  EXPECT_FLOAT_EQ(xg::arange(-1.0, 1.0, 0.1).to_vector<float>()[10], -2.98023e-9F);
+  EXPECT_NEAR(xg::arange(-1.0, 1.0, 0.1).to_vector<float>()[10], -2.98023e-9, 1e-13);
   EXPECT_EQ(xg::linspace(0, 5, 6, {.dtype = xg::int64}).to_vector<int>(),
             (std::vector<int>{0, 1, 2, 3, 4, 5}));
 }

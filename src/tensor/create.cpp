@@ -1,5 +1,6 @@
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "detail/check.hpp"
 #include "detail/dispatch.hpp"
@@ -47,8 +48,24 @@ Tensor detail::adopt(void* elements, const Shape& shape, DType dtype, Owner* own
   return out;
 }
 
+/// Throws unless the dtype can hold the number, be it rounded. What an unsigned integer lost on its
+/// way into the Scalar shows by its other half.
+static void check_holds(Scalar value, DType dtype) {
+  const double real = value.to<double>();
+  bool holds = true;
+  if (dtype == float32) {
+    holds = !(std::abs(real) > std::numeric_limits<float>::max()) || std::isinf(real);
+  } else if (dtype == int64) {
+    holds = is_floating_point(value.dtype()) ? real >= -0x1p63 && real < 0x1p63
+                                             : (real < 0) == (value.to<std::int64_t>() < 0);
+  }
+  throw_if<Error>(!holds, "full: the value ", real, " does not fit into ", dtype);
+}
+
 Tensor full(Shape shape, Scalar value, TensorOptions options) {
-  Tensor out = empty(shape, {.dtype = options.dtype.value_or(value.dtype())});
+  const DType dtype = options.dtype.value_or(value.dtype());
+  check_holds(value, dtype);
+  Tensor out = empty(shape, {.dtype = dtype});
   return out.fill_(value).requires_grad_(options.requires_grad);
 }
 Tensor zeros(Shape shape, TensorOptions options) { return full(shape, 0, typed(options, float32)); }
