@@ -297,6 +297,10 @@ TEST(Module, LoadReportsEverythingAndChangesNothing) {
             "load_state_dict: 1 missing (norm.bias), 1 unexpected (norm.beta; did you mean "
             "norm.bias?), 1 misshapen (fc1.weight: file (16, 3), module (16, 2)).");
   EXPECT_THROW(net.load_state_dict(state, {.strict = false}), xg::Error);
+  xg::StateDict twice = net.state_dict();
+  twice.push_back(twice[0]);
+  expect_error<xg::Error>([&] { net.load_state_dict(twice); },
+                          {"1 twice (" + twice[0].first + ")"});
   EXPECT_EQ(net.fc1.bias.to_vector<double>(), before);
 
   state[0].first = "something else";

@@ -62,6 +62,10 @@ TEST(BatchNorm, N03OneValuePerChannelIsRefusedInTrainingOnly) {
 
 // ---- N-04 ---------------------------------------------------------------------------------------
 
+TEST(BatchNorm, MomentumIsANumber) {
+  expect_error<xg::Error>([] { nn::BatchNorm1d(2, {.momentum = NAN}); }, {"momentum", "nan"});
+}
+
 TEST(BatchNorm, N04EstimatorsAndMomentum) {
   const xg::Tensor x =
       xg::tensor({{2., 15., 2., 1.}, {2., 17., 2., 1.}, {-4., -2., -2., -1.}}, f64);

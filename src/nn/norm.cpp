@@ -1,6 +1,7 @@
 #include "xgrad/nn/norm.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "detail/bug.hpp"
 #include "detail/check.hpp"
@@ -114,7 +115,11 @@ BatchNorm::BatchNorm(std::int64_t channels, BatchNormOptions with, detail::Ranks
       num_batches_tracked(register_buffer("num_batches_tracked", with.track_running_stats
                                                                      ? zeros({}, {.dtype = int64})
                                                                      : Tensor())),
-      ranks_(ranks) {}
+      ranks_(ranks) {
+  const double momentum = with.momentum.value_or(0);
+  throw_if<Error>(!std::isfinite(momentum), "BatchNorm: momentum must be finite, got ",
+                  python_repr(momentum));
+}
 
 Tensor BatchNorm::forward(const Tensor& x) {
   check_channels(*this, x, ranks_, 1, num_features);

@@ -59,8 +59,9 @@ LoadResult Module::load_state_dict(const StateDict& state, LoadOptions options) 
                           tensor.shape().str());
     }
   }
-  std::vector<std::string> hinted;
+  std::vector<std::string> hinted, twice;
   for (const auto& [name, tensor] : state) {
+    if (find(state, name) != &tensor) twice.push_back(name);
     if (find(mine, name)) continue;
     const std::string guess = nearest(name, result.missing);
     hinted.push_back(name + (guess.empty() ? "" : "; did you mean " + guess + "?"));
@@ -72,6 +73,7 @@ LoadResult Module::load_state_dict(const StateDict& state, LoadOptions options) 
     list(text, "unexpected", hinted);
   }
   list(text, "misshapen", misshapen);
+  list(text, "twice", twice);
   throw_if<Error>(!text.empty(), "load_state_dict: ", text, ".");
 
   const NoGrad no_grad;
