@@ -265,6 +265,11 @@ TEST_F(Csv, ANamedColumnIsTheLabel) {
   EXPECT_EQ(data::read_csv(write("b.csv", "a,b\n7,0\n"), {.header = true}).size(), 1);
 }
 
+TEST_F(Csv, ANumberMayHaveAPlus) {
+  EXPECT_EQ(data::read_csv(write("a.csv", "+1,+.5,0\n")).inputs.to_vector<float>(),
+            (Floats{1, 0.5F}));
+}
+
 TEST_F(Csv, RefusesByLineAndColumn) {
   const auto refused = [&](const std::string& text, std::initializer_list<std::string> words,
                            data::CsvOptions options = {}) {

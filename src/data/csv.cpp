@@ -97,8 +97,9 @@ class CsvParser {
 
   void read_numbers() {
     for (std::size_t i = 0; i < columns_; ++i) {
-      const std::string_view cell = cells_[i];
+      std::string_view cell = cells_[i];
       double value = 0;
+      if (cell.starts_with('+') && !cell.starts_with("+-")) cell.remove_prefix(1);
       const char* end = cell.data() + cell.size();
       const auto [stop, error] = std::from_chars(cell.data(), end, value);
       if (error != std::errc() || stop != end || !std::isfinite(static_cast<float>(value))) {
