@@ -87,6 +87,12 @@ TEST_F(Npy, ARefusalSaysWhatWouldDo) {
   };
   refused("{'descr': '>f4', 'fortran_order': False, 'shape': (2,)}",
           {path("a.npy"), "offset 25", "'>f4'", "astype('<f4')"});
+  refused("{'descr': '<i4', 'fortran_order': False, 'shape': (2,)}", {"'<i4'", "astype('<i8')"});
+  refused("{'descr': '>f8', 'fortran_order': False, 'shape': (2,)}", {"'>f8'", "astype('<f8')"});
+  EXPECT_EQ(error_of<xg::Error>([&] {
+              array("{'descr': '<c8', 'fortran_order': False, 'shape': (2,)}", two);
+            }).find("astype"),
+            std::string::npos);
   refused("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}", {"one by one"});
   EXPECT_THROW(xg::save_npy(path("no/folder.npy"), xg::ones({2})), xg::FileError);
   EXPECT_THROW(xg::save_npy(path("b.npy"), Tensor()), xg::Error);

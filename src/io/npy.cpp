@@ -72,8 +72,13 @@ class NpyHeader {
     const auto* known = std::find_if(std::begin(dtypes), std::end(dtypes),
                                      [&](const auto& d) { return d.first == descr; });
     if (known == std::end(dtypes)) {
-      fail("elements are '", detail::shown(descr), "'; '<f4', '<f8', '<i8' and '|b1' can be read. ",
-           "Save x.astype('<f4') instead.");
+      const std::string_view kind = descr.substr(0, 2), type = descr.substr(descr.empty() ? 0 : 1);
+      const std::string_view fits = kind.ends_with('f')
+                                        ? (type == "f2" || type == "f4" ? "<f4" : "<f8")
+                                    : kind.ends_with('i') || kind.ends_with('u') ? "<i8"
+                                                                                 : "";
+      fail("elements are '", detail::shown(descr), "'; '<f4', '<f8', '<i8' and '|b1' can be read.",
+           (fits.empty() ? "" : message(" Save x.astype('", fits, "') instead.")));
     }
     dtype = known->second;
   }
