@@ -240,6 +240,13 @@ TEST(Lab, InfluenceIsTheJacobianAndLeavesNoTrace) {
   norm.to(xg::float64);
   const xg::Tensor x = xg::randn({4, 3}, f64);
   const teach::Influence map = teach::influence(norm, x);
+  const xg::NoGrad no_grad;  // asks for gradients inside
+  EXPECT_TRUE(equal(teach::influence(norm, x).jacobian, map.jacobian));
+  expect_error<xg::ShapeError>(
+      [&] {
+        teach::influence(norm, xg::zeros({0, 3}));
+      },
+      {"influence", "(0, 3)"});
   EXPECT_EQ(norm.num_batches_tracked.item<int>(), 0);
   EXPECT_FALSE(norm.weight.has_grad());
   for (std::int64_t j = 0; j < 12; ++j) {

@@ -92,6 +92,8 @@ TEST(TeachExplain, TermsAddUpToAutogradOnAThousandCases) {
     // Far from 0 the reference's mean is rounded more coarsely than the lens's.
     EXPECT_LE(largest(e.sum - reference_dx(c.norm, c.x, c.g)), 1e-9 * most);
     EXPECT_EQ(e.checks[2].gradient.defined(), numeric);
+    const xg::NoGrad no_grad;  // asks for gradients inside
+    EXPECT_TRUE(equal(xg::teach::explain(c.norm, c.x, c.g, {.numeric = 0}).sum, e.sum));
     for (const auto& check : e.checks) {
       EXPECT_TRUE(check.comparison.approximate || !check.gradient.defined()) << check.name;
     }

@@ -166,6 +166,7 @@ double largest(const Tensor& x) {
 
 Explanation explain(Norm norm, const Tensor& x_in, const Tensor& upstream_in,
                     const ExplainOptions& options) {
+  const EnableGrad recording;
   complete(norm, x_in, upstream_in);
   const View view = view_of(norm, x_in.shape());
   const bool own = norm.own_statistics(), centres = norm.centred();

@@ -8,7 +8,9 @@ namespace xgrad::teach {
 
 Influence influence(nn::Module& layer, const Tensor& x) {
   throw_if<ShapeError>(x.dim() != 2, "influence: needs x of shape (N, C), got ", x.shape());
+  throw_if<ShapeError>(x.numel() == 0, "influence: there is nothing in x of shape ", x.shape());
   const KeepModule keep(layer);
+  const EnableGrad recording;
   const Tensor leaf = x.detach().clone().requires_grad_();
   const Tensor y = layer(leaf);
   throw_if<ShapeError>(y.shape() != x.shape(), "influence: the layer makes ", y.shape(), " of ",
