@@ -347,6 +347,13 @@ TEST(Gradcheck, NotDeterministic) {
   expect_verdict(xg::gradcheck([](const Tensor& x) { return dropout(x, 0.5); }, {random_leaf({9})}),
                  Verdict::not_deterministic, {"eval()"});
   EXPECT_EQ(xg::default_generator().state(), before);
+  const auto in_place = [](const Tensor& x) {
+    const xg::NoGrad no_grad;
+    Tensor same = x;
+    return same.add_(1.0) * 2.0;
+  };
+  expect_verdict(xg::gradcheck(in_place, {random_leaf({3})}), Verdict::not_deterministic,
+                 {"writes into an input", "clone()"});
   int calls = 0;
   expect_verdict(check_squared(leaf({1, 2}), [&](auto& g, auto& v) { return g * v * ++calls; }),
                  Verdict::not_deterministic, {"backward"});

@@ -48,6 +48,26 @@ Values Differences::outputs() const {
   }
   return row;
 }
+std::string Differences::unsteady() {
+  const auto writes = [&] {
+    std::uint32_t sum = 0;
+    for (const Tensor& x : inputs) sum += x.impl().storage->version;
+    return sum;
+  };
+  const std::uint32_t before = writes();
+  base = outputs();
+  const Values again = outputs();
+  if (again.size() != base.size()) return "called twice, f returned results of other sizes.";
+  for (std::size_t k = 0; k < base.size(); ++k) {
+    if (again[k] == base[k] || (std::isnan(again[k]) && std::isnan(base[k]))) continue;
+    return message("called twice with the same inputs, f returned ", base[k], " and ", again[k],
+                   " as output ", k,
+                   writes() != before
+                       ? ". It writes into an input: let it change a clone() of that."
+                       : ". Seed its randomness inside f, or switch dropout off with eval().");
+  }
+  return "";
+}
 Values Differences::outputs_or_nothing() const {
   try {
     return outputs();

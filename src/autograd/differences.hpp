@@ -50,6 +50,8 @@ struct Differences {
   /// What f returns and can be differentiated; indices and masks are passed over.
   std::vector<Tensor> results(const std::vector<Tensor>& at) const;
   Values outputs() const;
+  /// Sets `base`. What is wrong if a second call returns something else; else empty.
+  std::string unsteady();
   /// How far the outputs move when the inputs do in their last digit: below that no difference
   /// means anything.
   void measure_noise(Generator& generator);

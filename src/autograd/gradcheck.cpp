@@ -42,18 +42,10 @@ class Check {
 
   GradcheckReport run() {
     const detail::Scoped keep(default_generator(), Generator(default_generator()));
-    d_.base = d_.outputs();
-    const Values again = d_.outputs();
-    if (again.size() != d_.base.size()) {
-      return ended(Verdict::not_deterministic, "called twice, f returned results of other sizes.");
+    if (const std::string what = d_.unsteady(); !what.empty()) {
+      return ended(Verdict::not_deterministic, what);
     }
     for (std::size_t k = 0; k < d_.base.size(); ++k) {
-      if (again[k] != d_.base[k] && !(std::isnan(again[k]) && std::isnan(d_.base[k]))) {
-        return ended(Verdict::not_deterministic,
-                     message("called twice with the same inputs, f returned ", d_.base[k], " and ",
-                             again[k], " as output ", k,
-                             ". Seed its randomness inside f, or switch dropout off with eval()."));
-      }
       if (std::isnan(d_.base[k])) {
         return ended(Verdict::not_finite, message("output ", k,
                                                   " of f is nan at these inputs. Look for 0 / 0, "
