@@ -36,6 +36,18 @@ TEST(Hooks, ReplaceTheGradientInTheMiddle) {
   expect_values(x.grad(), {33, 33});
 }
 
+TEST(Hooks, MayNotWriteIntoTheGradient) {  // y + x gives both the same one
+  const Tensor x = xg::tensor({1.0, 2.0}, {.requires_grad = true});
+  const Tensor y = x * 2;
+  const Tensor z = y + x;
+  y.register_hook([](const Tensor& g) {
+    Tensor same = g;
+    return same.mul_(10.0);
+  });
+  expect_error<xg::GraphError>([&] { z.backward(xg::ones({2})); }, {"hook", "(2,)", "clone()"});
+  EXPECT_FALSE(x.has_grad());
+}
+
 TEST(Hooks, RemoveAndCopyOfTheHandle) {
   const Tensor x = leaf({1, 2});
   xg::HookHandle twice = x.register_hook([](const Tensor& g) { return g * 2; });

@@ -74,7 +74,12 @@ void Engine::visit(Pending& at) {
 Tensor Engine::call_hooks(Node& node, Tensor g) {
   const auto hooks = node.extras_->hooks;  // a copy: a hook may remove itself while it runs
   for (const auto& [id, hook] : hooks) {
+    const auto version = g.impl().storage->version.load();
     Tensor replaced = hook(g);
+    // It is shared with other tensors: y + x gives both of them the same one.
+    throw_if<GraphError>(g.impl().storage->version != version,
+                         "hook: wrote into the gradient of shape ", g.shape(),
+                         " that it was given, which others see too. Write into g.clone().");
     if (!replaced.defined()) continue;
     throw_if<GraphError>(replaced.shape() != node.shape || replaced.dtype() != node.dtype,
                          "hook: returned a gradient of ", replaced.dtype(), " ", replaced.shape(),
