@@ -137,6 +137,14 @@ TEST(BceOp, LogarithmsEndAtMinusHundred) {
   EXPECT_TRUE(xg::isfinite(x.grad()).to_vector<bool>()[0]);
 }
 
+TEST(BceOp, SlopeByTheTargetIsInfiniteAtTheEnds) {
+  const Tensor x = xg::tensor({0.0, 1.0, 1.0, 0.5});
+  const Tensor t = leaf(xg::tensor({0.2, 0.3, 0.4, 0.6}));
+  const Tensor upstream = xg::tensor({2.0, 3.0, 0.0, 4.0});
+  binary_cross_entropy(x, t, {.reduction = xg::Reduction::none}).backward(upstream);
+  EXPECT_EQ(t.grad().to_vector<double>(), (std::vector<double>{INFINITY, -INFINITY, 0, 0}));
+}
+
 TEST(KlDivOp, NothingTimesItsLogarithmIsNothing) {
   const Tensor x = leaf(xg::tensor({{-1.0, -2.0}, {-0.5, -3.0}}, f64));
   const Tensor t = xg::tensor({{0.0, 1.0}, {0.25, 0.75}}, f64);
