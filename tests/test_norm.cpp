@@ -69,6 +69,14 @@ TEST(LayerNormOp, SquaresBeyondFloat) {
   expect_near(y, {-1.2247449, 0.0, 1.2247449}, 1e-5);
 }
 
+TEST(LayerNormOp, DistancesBeyondFloat) {
+  const Tensor x = xg::tensor({3e38, 3e38, -3e38}, {.requires_grad = true});
+  const Tensor y = layer_norm(x, 3);
+  expect_near(y.detach(), {std::sqrt(0.5), std::sqrt(0.5), -std::sqrt(2.0)}, 1e-5);
+  y.backward(xg::tensor({1.0, 2.0, 3.0}));
+  expect_near(x.grad() * 1e38, {-std::sqrt(0.125) / 2, std::sqrt(0.125) / 2, 0}, 1e-2);
+}
+
 TEST(NormOp, N02EpsUnderTheRoot) {
   expect_near(xg::layer_norm(xg::tensor({0.0, 2.0}), 2, {}, {}, 3.0), {-0.5, 0.5}, 1e-7);
   const Tensor column = xg::tensor({{0.0}, {2.0}});

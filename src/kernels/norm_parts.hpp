@@ -3,6 +3,7 @@
 /// What the kernels of norms over rows and over channels share.
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -52,7 +53,9 @@ struct Line {
 };
 template <class T>
 XGRAD_INLINE Line<T> line(double mean, double scale, double offset = 0) {
-  const T shift = static_cast<T>(mean);
+  // Of numbers that fill the range of T, the distance from the mean may not fit into it.
+  const bool huge = scale > 0 && scale < 64.0 / std::numeric_limits<T>::max();
+  const T shift = huge ? T(0) : static_cast<T>(mean);
   return {shift, static_cast<T>(scale),
           static_cast<T>((static_cast<double>(shift) - mean) * scale + offset)};
 }
