@@ -210,7 +210,7 @@ Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, BCELossOp
           return g * (x - t) / clamp((1 - x) * x, 1e-12f);  // PyTorch's least, too, is a float
         },
         [](const auto& g, const auto& x, const auto&) {
-          return where(g == 0, g * 0, g * (log1p(-x) - log(x)));
+          return ops::times(g, log1p(-x) - log(x));
         });
   };
   if (!options.weight.defined()) return loss(options.reduction);
