@@ -206,6 +206,16 @@ class Check {
     return 1e-4 * largest(d_.base, 1) / largest(d_.inputs[found_.wanted[wanted]].data<double>(), 1);
   }
 
+  /// Both are so far above the error that they can be compared however small they are. Not at
+  /// second order, where f is a gradient: that may be what a cancellation has left.
+  bool clear(const Record& r) const {
+    return found_.order == 1 &&
+           std::min(std::abs(r.analytic), std::abs(r.numeric)) > 1e3 * r.numeric_error;
+  }
+  bool clearly_off(const Record& r) const {
+    return clear(r) && r.error() > 0.01 * std::abs(r.numeric);
+  }
+
   /// Records what both say; true where they agree at first sight.
   bool examine(const Line& line, std::size_t wanted) {
     const std::vector<Slope> numeric = d_.slopes(line, scales_[wanted], found_.tolerance);
@@ -221,7 +231,7 @@ class Check {
       r.numeric = numeric[a.seed].value;
       r.numeric_error = numeric[a.seed].error;
       const double share = std::sqrt(static_cast<double>(line.count));
-      agree = agree && !r.clearly_off() &&
+      agree = agree && !clearly_off(r) &&
               r.error() <= found_.tolerance * std::max(std::abs(r.numeric), share * floor(wanted));
       found_.records.push_back(r);
     }
@@ -241,35 +251,26 @@ class Check {
   /// The verdicts on the records of one input.
   void judge(std::size_t begin) {
     if (begin == found_.records.size()) return;
-    double least = floor(found_.records[begin].wanted), clear = 0;
-    bool null = true;
-    for (std::size_t i = begin; i < found_.records.size(); ++i) {
-      const Record& r = found_.records[i];
-      const double size = std::max(std::abs(r.analytic), std::abs(r.numeric));
-      null = null && std::isfinite(r.numeric_error) &&
-             size <= std::max(doubt * r.numeric_error, 1e-5 * least);
-      if (r.clear()) clear = std::max(clear, std::abs(r.numeric));
-    }
-    if (null && clear > 0) {  // tiny, yet no noise: measured by its own size
-      null = false;
-      least = 1e-4 * clear;
-    }
+    const double least = floor(found_.records[begin].wanted);
     Values scales(d_.seeds.size(), least);
+    bool null = true;
     for (std::size_t i = begin; i < found_.records.size(); ++i) {
       const Record& r = found_.records[i];
       double& scale = scales[found_.ways[r.way].seed];
       const double size = std::abs(r.numeric) / std::sqrt(static_cast<double>(r.count));
       if (std::isfinite(size)) scale = std::max(scale, size);
+      // Tiny is not null where it stands clear of the noise.
+      const double largest = std::max(std::abs(r.analytic), std::abs(r.numeric));
+      null = null && std::isfinite(r.numeric_error) && !clear(r) &&
+             largest <= std::max(doubt * r.numeric_error, 1e-5 * least);
     }
     for (std::size_t i = begin; i < found_.records.size(); ++i) {
       Record& r = found_.records[i];
       r.scale = scales[found_.ways[r.way].seed] * std::sqrt(static_cast<double>(r.count));
       if (!std::isfinite(r.analytic)) {
         r.verdict = Verdict::not_finite;
-      } else if (!(r.relative() <= found_.tolerance)) {
+      } else if (!(r.relative() <= found_.tolerance) || clearly_off(r)) {
         r.verdict = on_closer_look(r);
-      } else if (r.clearly_off()) {
-        r.verdict = on_closer_look(r);  // small beside its neighbours, and wrong all the same
       }
     }
     for (std::size_t i = begin; null && i < found_.records.size(); ++i) {

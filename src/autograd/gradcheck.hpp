@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -26,11 +25,6 @@ struct Record {
   Verdict verdict = Verdict::correct;
   bool missing = false;
   double error() const { return std::abs(analytic - numeric); }
-  /// Both are so far above the error that they can be compared however small they are.
-  bool clear() const {
-    return std::min(std::abs(analytic), std::abs(numeric)) > 1e3 * numeric_error;
-  }
-  bool clearly_off() const { return clear() && error() > 0.01 * std::abs(numeric); }
   double relative() const { return error() == 0 ? 0 : error() / scale; }
 };
 
