@@ -78,6 +78,10 @@ TEST(Tensor, Factories) {
   EXPECT_THROW(xg::full({1}, NAN, {.dtype = xg::int64}), xg::Error);
   EXPECT_EQ(xg::full({1}, -INFINITY).item<double>(), -INFINITY);
   EXPECT_EQ(xg::full({1}, 1e300, {.dtype = xg::float64}).item<double>(), 1e300);
+  EXPECT_EQ(xg::tensor(1e300).item<double>(), INFINITY);  // as PyTorch's tensor
+  const xg::Tensor one = xg::ones({1}, {.requires_grad = true});
+  xg::div(one, 1e300).backward();  // numbers as operands are no more refused than there
+  EXPECT_EQ(one.grad().item<double>(), 0);
   EXPECT_EQ(xg::full({1}, INT64_MIN).item<std::int64_t>(), INT64_MIN);
 }
 

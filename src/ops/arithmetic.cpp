@@ -98,7 +98,7 @@ Tensor div(const Tensor& a, Scalar b) {
   Tensor out = map2("div", floating_operand(a, ops::result_type(a, b)), b, std::divides<>());
   return record_broadcast(
       out, "DivBackward0",
-      [b](const Tensor& g) { return over(g, full({}, b, {.dtype = g.dtype()})); }, a);
+      [b](const Tensor& g) { return over(g, tensor(b, {.dtype = g.dtype()})); }, a);
 }
 
 Tensor rdiv(const Tensor& a, Scalar b) {

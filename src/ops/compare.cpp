@@ -89,16 +89,16 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
 }
 
 Tensor where(const Tensor& condition, const Tensor& a, Scalar b) {
-  return where(condition, a, full({}, b, {.dtype = ops::result_type(a, b)}));
+  return where(condition, a, tensor(b, {.dtype = ops::result_type(a, b)}));
 }
 
 Tensor where(const Tensor& condition, Scalar a, const Tensor& b) {
-  return where(condition, full({}, a, {.dtype = ops::result_type(b, a)}), b);
+  return where(condition, tensor(a, {.dtype = ops::result_type(b, a)}), b);
 }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
   return record_broadcast(
-      chosen("masked_fill", mask, full({}, value, {.dtype = x.dtype()}), x), "MaskedFillBackward0",
+      chosen("masked_fill", mask, tensor(value, {.dtype = x.dtype()}), x), "MaskedFillBackward0",
       [mask = save(mask)](const Tensor& g) { return masked_fill(g, mask, 0); }, x);
 }
 

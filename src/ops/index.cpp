@@ -177,7 +177,7 @@ Tensor& Tensor::index_put_(std::initializer_list<Index> list, const Tensor& valu
 }
 
 Tensor& Tensor::index_put_(std::initializer_list<Index> list, Scalar value) & {
-  return index_put_(list, full({}, value, {.dtype = dtype()}));
+  return index_put_(list, tensor(value, {.dtype = dtype()}));
 }
 
 }  // namespace xgrad

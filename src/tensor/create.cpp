@@ -233,7 +233,11 @@ Tensor tensor(std::initializer_list<Nested> values, TensorOptions options) {
   return out.requires_grad_(options.requires_grad);
 }
 
-Tensor tensor(Scalar value, TensorOptions options) { return full({}, value, options); }
+/// As of a list, what float32 cannot hold becomes infinite.
+Tensor tensor(Scalar value, TensorOptions options) {
+  Tensor out = empty({}, {.dtype = options.dtype.value_or(value.dtype())});
+  return out.fill_(value).requires_grad_(options.requires_grad);
+}
 
 // ---- comparing ----------------------------------------------------------------------------------
 
