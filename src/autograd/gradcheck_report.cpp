@@ -24,8 +24,8 @@ struct Words {
 constexpr Words words[] = {
     {"correct", ""},
     {"null direction",
-     "f does not depend on it here, so its gradient, 0, was not put to a test. The sum of a "
-     "normalized row is such a function: check f itself, not its sum."},
+     "Beyond its rounding f does not depend on it here, so its gradient, as good as 0, was not put "
+     "to a test. The sum of a normalized row is such a function: check f itself, not its sum."},
     {"too noisy",
      "Rounding in f hides the derivative, so this is neither right nor wrong. Bring the inputs "
      "nearer to 0 and 1 (a smaller offset, a greater eps) and check again."},
