@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <limits>
 
 #include "demo.hpp"
@@ -353,8 +356,16 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is then an error like any other
   try {
-    return run(argc, argv);
+    const int status = run(argc, argv);
+    errno = 0;
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {  // a short text is written only now
+      throw xgrad::FileError(fmt::format("standard output cannot be written{}{}",
+                                         errno != 0 ? ": " : "",
+                                         errno ? std::strerror(errno) : ""));
+    }
+    return status;
   } catch (const std::exception& e) {
     fmt::print(stderr, "xgrad: {}\n", e.what());
     return 2;
