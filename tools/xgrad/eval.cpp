@@ -119,8 +119,8 @@ std::vector<std::int64_t> row_numbers(const std::string& text, std::int64_t size
     const std::int64_t first = number();
     const std::int64_t last = at != end && *at == '-' ? (++at, number()) : first;
     for (std::int64_t row = first; row <= last; ++row) rows.push_back(row);
-    if (at == end) return rows;
-    if (*at++ != ',' || last < first)
+    if (last >= first && at == end) return rows;
+    if (last < first || *at++ != ',')
       throw xgrad::Error("--rows needs numbers as in 0,5-9, got " + text);
   }
 }

@@ -14,6 +14,7 @@
 #include <xgrad/tensor.hpp>
 
 #include "explain_view.hpp"
+#include "options.hpp"
 #include "text.hpp"
 
 namespace tool {
@@ -208,38 +209,45 @@ CLI::App* add_explain(CLI::App& app, int& status) {
       ->capture_default_str();
   choice("--mode", o.mode, "Of BatchNorm", {"train", "eval"})->capture_default_str();
   c->add_option("--groups", o.groups, "Of GroupNorm")
-      ->check(CLI::PositiveNumber.description(""))
+      ->check(whole(1, 1 << 20))
       ->type_name("N")
       ->capture_default_str();
   c->add_option("--last-dims", o.last_dims,
                 "Dimensions that LayerNorm and RMSNorm normalize together")
-      ->check(CLI::PositiveNumber.description(""))
+      ->check(whole(1, 1 << 20))
       ->type_name("N")
       ->capture_default_str();
   c->add_option("--eps", o.eps, "Added to the variance; default 1e-5, for rms the dtype's epsilon")
       ->type_name("E");
   auto* x = c->add_option("--x", o.x, "Input: numbers with commas, rows with semicolons")
                 ->type_name("ROWS");
-  auto* csv =
-      c->add_option("--csv", o.csv, "Input from a file with a row on each line")->type_name("FILE");
+  auto* csv = c->add_option("--csv", o.csv, "Input from a file with a row on each line")
+                  ->check(not_empty())
+                  ->type_name("FILE");
   auto* file = c->add_option("--safetensors", o.safetensors, "Input from a file of tensors")
+                   ->check(not_empty())
                    ->type_name("FILE");
-  c->add_option("--name", o.name, "Which of its tensors")->type_name("NAME")->capture_default_str();
+  c->add_option("--name", o.name, "Which of its tensors")
+      ->check(not_empty())
+      ->type_name("NAME")
+      ->capture_default_str();
   x->excludes(csv);
   x->excludes(file);
   csv->excludes(file);
   c->add_option("--shape", o.shape, "Shape of the input; it is random (2, 3) if nothing is given")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber.description(""))
+      ->check(whole(1, 1 << 20))
       ->type_name("N,N");
-  c->add_option("--seed", o.seed, "Of random numbers")->type_name("N")->capture_default_str();
+  seed(*c, o.seed, "Of random numbers");
   auto* up =
       c->add_option("--upstream", o.upstream, "Gradient of the loss by y; random if not given")
           ->type_name("ROWS");
-  auto* up_csv =
-      c->add_option("--upstream-csv", o.upstream_csv, "The same from a file")->type_name("FILE");
+  auto* up_csv = c->add_option("--upstream-csv", o.upstream_csv, "The same from a file")
+                     ->check(not_empty())
+                     ->type_name("FILE");
   auto* up_name =
       c->add_option("--upstream-name", o.upstream_name, "The same from the safetensors file")
+          ->check(not_empty())
           ->type_name("NAME");
   up->excludes(up_csv);
   up->excludes(up_name);
@@ -256,6 +264,7 @@ CLI::App* add_explain(CLI::App& app, int& status) {
          {"float32", "float64"});
   choice("--format", o.format, "What is printed", {"text", "json"})->capture_default_str();
   c->add_option("--html", o.html, "Also write a page with the formulas to this file")
+      ->check(not_empty())
       ->type_name("FILE");
   c->add_option("--digits", o.digits,
                 "Significant digits of text and page; 17 shows all. JSON has all")

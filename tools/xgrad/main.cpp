@@ -15,23 +15,17 @@
 #include "graph.hpp"
 #include "lab.hpp"
 #include "museum.hpp"
+#include "options.hpp"
 #include "train.hpp"
 #include "weights.hpp"
 
 namespace {
 
-/// A whole number from `low` to `high`; its words are those of the error, not of the help.
-CLI::Validator whole(std::int64_t low, std::int64_t high) {
-  return CLI::Validator(
-      [=](std::string& text) {
-        std::int64_t value = 0;
-        if (CLI::detail::lexical_cast(text, value) && value >= low && value <= high) {
-          return std::string();
-        }
-        return fmt::format("needs a whole number from {} to {}, got {}", low, high, text);
-      },
-      "");
-}
+using tool::file;
+using tool::not_empty;
+using tool::number;
+using tool::seed;
+using tool::whole;
 
 CLI::Validator positive() {
   return CLI::Validator(
@@ -47,14 +41,6 @@ CLI::Validator positive() {
 
 // ---- kinds of options ---------------------------------------------------------------------------
 
-CLI::Option* number(CLI::App& app, const char* flag, auto& value, const char* what) {
-  return app.add_option(flag, value, what)->type_name("N")->capture_default_str();
-}
-
-void seed(CLI::App& app, auto& value, const char* what) {
-  number(app, "--seed", value, what)->check(whole(0, std::numeric_limits<std::int64_t>::max()));
-}
-
 /// Numbers with commas between them.
 CLI::Option* sizes(CLI::App& app, const char* flag, std::vector<std::int64_t>& values,
                    const char* what, std::int64_t least) {
@@ -62,10 +48,6 @@ CLI::Option* sizes(CLI::App& app, const char* flag, std::vector<std::int64_t>& v
       ->delimiter(',')
       ->check(whole(least, 1 << 20))
       ->type_name("N,N");
-}
-
-void file(CLI::App& app, const char* flag, std::string& value, const char* what) {
-  app.add_option(flag, value, what)->type_name("FILE");
 }
 
 /// One of these words, which `what` names.
@@ -103,6 +85,7 @@ void add_graph_options(CLI::App& app, tool::GraphOptions& o) {
   number(app, "--batch-size", o.batch_size, "Samples")->check(whole(1, 1 << 20));
   app.add_option("--op", o.op,
                  "Instead of the net: an operation of the library, or layer_norm_by_hand")
+      ->check(not_empty())
       ->type_name("NAME");
   sizes(app, "--shape", o.shape, "Shape of the operation's first input; the others follow", 0);
   app.add_flag("--values", o.values, "Show values in the boxes");
@@ -120,11 +103,12 @@ void add_graph_options(CLI::App& app, tool::GraphOptions& o) {
 void add_train_options(CLI::App& app, tool::TrainOptions& o) {
   app.add_option("--data", o.data,
                  "digits (built in), fashion-mnist, a folder of IDX files, or a CSV file")
+      ->check(not_empty())
       ->type_name("NAME|PATH")
       ->capture_default_str();
   net(app, o.net);
   number(app, "--epochs", o.epochs, "Passes over the training data")->check(whole(1, 1000000));
-  number(app, "--batch-size", o.batch_size, "Samples per step")->check(whole(2, 1 << 30));
+  number(app, "--batch-size", o.batch_size, "Samples per step")->check(whole(1, 1 << 30));
   number(app, "--lr", o.lr, "Learning rate")->check(positive());
   choice(app, "--schedule", o.schedule, "Learning rate falling to 0, or not",
          {"cosine", "constant"});
@@ -140,7 +124,10 @@ void add_lab_options(CLI::App& app, tool::LabCommand& o) {
       ->delimiter(',')
       ->check(CLI::IsMember(tool::lab_experiments()).description(""))
       ->type_name("NAME,NAME");
-  app.add_option("--data", o.data, "As for train")->type_name("NAME|PATH")->capture_default_str();
+  app.add_option("--data", o.data, "As for train")
+      ->check(not_empty())
+      ->type_name("NAME|PATH")
+      ->capture_default_str();
   hidden(app, o.lab.hidden);
   number(app, "--batch", o.lab.batch, "Rows in a step")->check(whole(1, 1 << 30));
   number(app, "--momentum", o.lab.momentum, "Of BatchNorm's running statistics");
@@ -172,6 +159,7 @@ void add_eval_options(CLI::App& app, tool::EvalOptions& o,
   app.add_option("--data", o.data,
                  "digits, fashion-mnist, a folder of IDX files, or a CSV file [what it was "
                  "trained on]")
+      ->check(not_empty())
       ->type_name("NAME|PATH");
   one_of(app, "--part", o.part,
          "train, test or all [test; all of a CSV file it was not trained on]",
@@ -234,6 +222,7 @@ int run(int argc, char** argv) {
       train
           ->add_option("--checkpoint", options.checkpoint,
                        "Keep the state of the run in this folder, to go on with --resume")
+          ->check(not_empty())
           ->type_name("DIR");
   train
       ->add_option("--checkpoint-every", options.checkpoint_every,
@@ -270,6 +259,7 @@ int run(int argc, char** argv) {
   CLI::App* predict = app.add_subcommand("predict", "Class and probabilities of each row of data");
   add_eval_options(*predict, eval, {"text", "csv", "json"});
   predict->add_option("--rows", eval.rows, "Only these rows, counted from 0: 0,5-9")
+      ->check(not_empty())
       ->type_name("N,N-N");
   predict->footer(
       "A CSV file may have the column of labels or not. csv and json give all probabilities.\n\n"
@@ -280,11 +270,14 @@ int run(int argc, char** argv) {
       app.add_subcommand("demo", "Show what LayerNorm and BatchNorm do, on three small nets");
   add_train_options(*demo, options);
   demo->remove_option(demo->get_option("--norm"));  // all three are shown
+  demo->get_option("--batch-size")
+      ->check(whole(2, 1 << 30, ": BatchNorm has no variance in a batch of one"));
 
   tool::GradcheckOptions check;
   CLI::App* gradcheck = app.add_subcommand(
       "gradcheck", "Compare the gradients of every operation with differences, to second order");
   gradcheck->add_option("--op", check.op, "Only this operation, in all its forms")
+      ->check(not_empty())
       ->type_name("NAME");
   sizes(*gradcheck, "--shape", check.shape, "Shape of its first input; the others follow", 0);
   seed(*gradcheck, check.seed, "Seed of the inputs");

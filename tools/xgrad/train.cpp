@@ -147,10 +147,17 @@ xgrad::Metadata settings(const TrainOptions& o) {
 
 TrainResult train(Mlp& net, const data::Split& splits, const TrainOptions& options,
                   const std::string& title, StepObserver* observer) {
+  // BatchNorm cannot train on one row: none but the last batch may have so few, which is left out.
+  const std::int64_t rows = splits.train.size();
+  const bool batch_norm = options.net.norm == "batch";
+  if (batch_norm && std::min(rows, options.batch_size) < 2) {
+    throw xgrad::Error(fmt::format(
+        "--norm batch needs at least 2 rows in a step, to have a variance; --batch-size is {}, and "
+        "there {} {} training row{}",
+        options.batch_size, rows == 1 ? "is" : "are", rows, rows == 1 ? "" : "s"));
+  }
+  const bool drop_last = batch_norm && rows % options.batch_size == 1;
   const std::unique_ptr<optim::Optimizer> optimizer = make_optimizer(net, options);
-  // BatchNorm cannot train on a last batch of one.
-  const bool drop_last =
-      options.net.norm == "batch" && splits.train.labels.numel() % options.batch_size == 1;
   data::DataLoader loader(splits.train, {.batch_size = options.batch_size,
                                          .shuffle = true,
                                          .seed = static_cast<std::uint64_t>(options.seed),
