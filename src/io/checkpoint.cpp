@@ -143,8 +143,8 @@ std::string save_checkpoint(const std::string& folder, const Checkpoint& run) {
     metadata.emplace_back(key, text);
   }
 
-  std::error_code failed;
-  if (fs::create_directories(folder, failed))
+  std::error_code failed, ignored;
+  if (fs::create_directories(folder, failed) || fs::is_empty(folder, ignored))  // made just now
     detail::flush_folder(fs::absolute(folder).parent_path());
   throw_if<FileError>(failed.value() != 0, "save_checkpoint: ", folder, ": ", failed.message());
   const std::string path = fs::path(folder) / message(stem, run.step, ending);

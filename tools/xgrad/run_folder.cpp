@@ -1,7 +1,13 @@
 #include "run_folder.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
 #include <zlib.h>
+
+#include <cerrno>
+#include <filesystem>
 
 namespace tool {
 
@@ -17,6 +23,24 @@ std::string checksum(const xgrad::data::Dataset& data) {
 }
 
 }  // namespace
+
+FolderLock::FolderLock(const std::string& path) {
+  if (path.empty()) return;
+  std::error_code failed;  // of which save_checkpoint will say more
+  if (std::filesystem::create_directories(path, failed)) made_ = path;
+  folder_ = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder_ < 0 || flock(folder_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+  close(folder_);
+  throw xgrad::Error(fmt::format(
+      "--checkpoint {}: another run is going on in this folder. Wait for its end, or give another "
+      "one",
+      path));
+}
+
+FolderLock::~FolderLock() {
+  if (!made_.empty()) rmdir(made_.c_str());  // fails where there is something
+  if (folder_ >= 0) close(folder_);
+}
 
 std::int64_t RunFolder::steps_done(const TrainOptions& options) {
   if (options.checkpoint.empty()) return 0;

@@ -4,6 +4,21 @@
 
 namespace tool {
 
+/// Keeps a second run out of the folder, which would remove what this one writes: throws Error if
+/// there is one already. Ends with the process, however that ends. Makes the folder, and removes it
+/// if nothing came into it. Without a path, and where there are no locks, it does nothing.
+class FolderLock {
+ public:
+  explicit FolderLock(const std::string& path);
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  std::string made_;
+  int folder_ = -1;
+};
+
 /// The folder of `xgrad train --checkpoint`; without that option it does nothing.
 class RunFolder {
  public:

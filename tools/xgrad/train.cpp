@@ -281,6 +281,7 @@ TrainResult train(Mlp& net, const data::Split& splits, const TrainOptions& optio
 
 int run_train(const TrainOptions& options) {
   xgrad::set_num_threads(options.threads);
+  const FolderLock lock(options.checkpoint);
   const std::int64_t steps_done = RunFolder::steps_done(options);
   const data::Split splits = load_data(options.data);
   check_writable("save", options.save);
