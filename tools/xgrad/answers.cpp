@@ -157,7 +157,9 @@ void add_answers(Page& page, Mlp& net, const xg::data::Dataset& test, bool image
   const std::vector<Answer> all = answers(net, test);
   if (all.empty()) {
     page.section("Answers");
-    page.text("The net's outputs on the test data are not finite: it has no answers.");
+    page.text(test.size() == 0
+                  ? "There are no test rows."
+                  : "The net's outputs on the test data are not finite: it has no answers.");
     return;
   }
   confusion(page, all, test.classes);

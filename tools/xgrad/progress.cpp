@@ -69,8 +69,8 @@ void Progress::epoch(std::int64_t epoch, double loss, double accuracy, double te
   // Ten lines tell the story of a run of any length; --log has every epoch.
   const std::int64_t every = (epochs_ + 9) / 10;
   if (terminal_ || (epoch % every != 0 && epoch != 1 && epoch != epochs_)) return;
-  fmt::print("{}  epoch {:>3}/{}  loss {:.4f}  accuracy: train {:6.2f} %, test {:6.2f} %\n", title_,
-             epoch, epochs_, loss, 100 * accuracy, 100 * test_accuracy);
+  fmt::print("{}  epoch {:>3}/{}  loss {:.4f}  accuracy: train {:6.2f} %, test {:>8}\n", title_,
+             epoch, epochs_, loss, 100 * accuracy, percent(test_accuracy));
   std::fflush(stdout);
 }
 

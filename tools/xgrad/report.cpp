@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "answers.hpp"
+#include "text.hpp"
 
 namespace tool {
 
@@ -18,7 +19,6 @@ using teach::LayerRecord;
 using teach::Record;
 using xg::Tensor;
 
-std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
 std::string cell(double x) { return std::isfinite(x) ? fmt::format("{:.4g}", x) : ""; }
 
 /// A line for each layer (or parameter) that has such numbers.
@@ -171,9 +171,11 @@ std::string summary(const std::vector<EpochResult>& epochs, const teach::Observe
         epochs.begin(), epochs.end(),
         [](const auto& a, const auto& b) { return a.test_accuracy < b.test_accuracy; });
     text = fmt::format(
-        "After {} epochs ({} steps, {:.2f} s) the net gives the right answer for {} "
-        "of the test rows and {} of the training rows",
-        last.epoch, last.step, last.seconds, percent(last.test_accuracy),
+        "After {} epochs ({} steps, {:.2f} s) the net gives the right answer for {}{} "
+        "of the training rows",
+        last.epoch, last.step, last.seconds,
+        std::isnan(last.test_accuracy) ? ""
+                                       : percent(last.test_accuracy) + " of the test rows and ",
         percent(last.train_accuracy));
     if (best.test_accuracy > last.test_accuracy) {
       text += fmt::format("; it was best after epoch {} with {}", best.epoch,

@@ -5,12 +5,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace tool {
 
 std::size_t terminal_width() {
   winsize size{};
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+std::string percent(double share) {
+  return std::isnan(share) ? "none" : fmt::format("{:.2f} %", 100 * share);
 }
 
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t width) {

@@ -109,7 +109,20 @@ bool is_image_data(const std::string& name) {
 data::Split load_data(const std::string& name) {
   if (name == "digits") return data::digits_split();
   if (name == "fashion-mnist") return data::fashion_mnist();
-  if (std::filesystem::is_directory(name)) return data::fashion_mnist(name);
+  if (std::filesystem::is_directory(name)) {
+    const data::Split split = data::fashion_mnist(name);
+    const std::int64_t pixels = split.train.inputs.size(1), of_test = split.test.inputs.size(1);
+    const auto refuse = [&](const std::string& what) {
+      throw xgrad::FileError("--data " + name + ": " + what);
+    };
+    if (split.train.size() == 0) refuse("there are no images to train on");
+    if (pixels == 0) refuse("the images have no pixels");
+    if (pixels != of_test && split.test.size() > 0) {
+      refuse(
+          fmt::format("the training images have {} pixels, the test images {}", pixels, of_test));
+    }
+    return split;
+  }
   if (!std::filesystem::exists(name)) {
     throw xgrad::FileError("--data " + name + ": no such file or folder (built in: digits)");
   }
@@ -314,9 +327,9 @@ int run_train(const TrainOptions& options) {
       "\n"
       "train loss      {:9.4f}\n"
       "train accuracy  {:9.2f} %\n"
-      "test accuracy   {:9.2f} %\n"
+      "test accuracy   {:>11}\n"
       "time            {:9.2f} s   ({} steps, {:.0f} samples/s)\n",
-      result.train_loss, 100 * result.train_accuracy, 100 * result.test_accuracy, result.seconds,
+      result.train_loss, 100 * result.train_accuracy, percent(result.test_accuracy), result.seconds,
       result.steps, static_cast<double>(result.steps * options.batch_size) / result.seconds);
   if (!options.save.empty()) {
     xgrad::save_safetensors(options.save, net.state_dict(), settings(options));
