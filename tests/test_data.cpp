@@ -268,6 +268,28 @@ TEST_F(Csv, ANamedColumnIsTheLabel) {
 TEST_F(Csv, ANumberMayHaveAPlus) {
   EXPECT_EQ(data::read_csv(write("a.csv", "+1,+.5,0\n")).inputs.to_vector<float>(),
             (Floats{1, 0.5F}));
+  expect_error<xg::FileError>([&] { data::read_csv(write("a.csv", "+-1,0\n")); }, {"+-1"});
+}
+
+TEST_F(Csv, ALineOfNamesIsFound) {
+  const auto read = [&](const std::string& text, bool has_labels = true) {
+    return data::read_csv(write("a.csv", text), {.find_header = true, .has_labels = has_labels});
+  };
+  const auto expect = [](const data::Dataset& all, const Floats& inputs, const Integers& labels) {
+    EXPECT_EQ(all.inputs.to_vector<float>(), inputs);
+    EXPECT_EQ(all.labels.to_vector<std::int64_t>(), labels);
+  };
+  expect(read("\xef\xbb\xbf\n\"a\",b,kind\n0.5,7,2\n8,9,0\n"), {0.5F, 7, 8, 9}, {2, 0});
+  expect(read("label,a,b\n2,0.5,7\n0,8,9\n"), {0.5F, 7, 8, 9}, {2, 0});
+  expect(read("0.5,7,2\n8,9,0\n"), {0.5F, 7, 8, 9}, {2, 0});
+  EXPECT_EQ(read("label,b\n1,2\n", false).inputs.to_vector<float>(), (Floats{1, 2}));
+  for (const char* text : {"a,b,3\n1,2,3\n", "1e99999,nan,1\n1,2,3\n", "a,b,c\nd,e,f\n"}) {
+    expect_error<xg::FileError>([&] { read(text); }, {"column 1", "is not a finite"});
+  }
+  expect_error<xg::FileError>([&] { read("a,b\n"); }, {"no rows"});
+  const std::string file = write("a.csv", "1,0\n");
+  expect_error<xg::Error>([&] { data::read_csv(file, {.label = "y", .find_header = true}); },
+                          {"\"y\"", "header"});
 }
 
 TEST_F(Csv, RefusesByLineAndColumn) {

@@ -28,10 +28,15 @@ class CsvParser {
   }
 
   Dataset parse() {
-    throw_if<Error>(!options_.header && !options_.label.empty(), "read_csv: the label column \"",
+    bool more = next_row();
+    const bool named = options_.header || (options_.find_header && no_numbers());
+    throw_if<Error>(!named && !options_.label.empty(), "read_csv: the label column \"",
                     options_.label, "\" needs header = true");
-    if (options_.header && next_row()) read_names();
-    while (next_row()) read_numbers();
+    if (more && named) {
+      read_names();
+      more = next_row();
+    }
+    for (; more; more = next_row()) read_numbers();
     if (inputs_.empty()) fail(0, "no rows");
     const auto width = static_cast<std::int64_t>(columns_) - (options_.has_labels ? 1 : 0);
     Dataset all{.inputs = tensor(inputs_).reshape({-1, width}), .labels = {}};
@@ -88,9 +93,19 @@ class CsvParser {
     return !cells_.empty();
   }
 
+  bool no_numbers() const {
+    return std::all_of(cells_.begin(), cells_.end(), [](std::string_view cell) {
+      double value = 0;
+      const auto [stop, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+      return error == std::errc::invalid_argument || stop != cell.data() + cell.size();
+    });
+  }
+
   void read_names() {
-    if (options_.label.empty()) return;
-    const auto at = std::find(cells_.begin(), cells_.end(), options_.label);
+    const bool guessed = options_.label.empty() && options_.find_header && options_.has_labels;
+    if (options_.label.empty() && !guessed) return;
+    const auto at = std::find(cells_.begin(), cells_.end(), guessed ? "label" : options_.label);
+    if (at == cells_.end() && guessed) return;
     if (at == cells_.end()) fail(0, "no column is named \"", options_.label, "\"");
     label_ = static_cast<std::size_t>(at - cells_.begin());
   }
@@ -103,8 +118,9 @@ class CsvParser {
       const char* end = cell.data() + cell.size();
       const auto [stop, error] = std::from_chars(cell.data(), end, value);
       if (error != std::errc() || stop != end || !std::isfinite(static_cast<float>(value))) {
+        const bool perhaps_name = number_ == 1 && !options_.find_header;
         fail(i + 1, "\"", detail::shown(cell), "\" is not a finite float32 number",
-             (number_ == 1 ? "; a line of names needs header = true" : ""));
+             (perhaps_name ? "; a line of names needs header = true" : ""));
       }
       if (i != label_) {
         inputs_.push_back(static_cast<float>(value));

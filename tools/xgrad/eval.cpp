@@ -40,9 +40,10 @@ Rows rows_of(const EvalOptions& options, const SavedNet& saved, bool need_labels
   Rows rows{.set = {}, .name = part == "all" ? name : fmt::format("{}, {} part", name, part)};
   if (is_csv(name) && part == "all") {
     if (!std::filesystem::exists(name)) throw xgrad::FileError("--data " + name + ": no such file");
-    rows.set = data::read_csv(name, {.has_labels = false});
+    rows.set = data::read_csv(name, {.find_header = true, .has_labels = false});
     const std::int64_t columns = rows.set.inputs.size(1);
-    if (columns == saved.inputs + 1 || need_labels) rows.set = data::read_csv(name);
+    if (columns == saved.inputs + 1 || need_labels)
+      rows.set = data::read_csv(name, {.find_header = true});
   } else {
     const data::Split split = load_data(name);
     rows.set = part == "train" ? split.train : split.test;

@@ -241,6 +241,8 @@ int run(int argc, char** argv) {
                  "Go on from the last checkpoint of the folder; without one, start")
       ->needs(folder);
   train->footer(
+      "The last column of a CSV file has the labels, or the one that its first line names "
+      "label.\n\n"
       "Ctrl-C ends training after the current step, still prints the results and, with "
       "--checkpoint,\n"
       "saves where it was. A resumed run ends as one that was never stopped, to the last bit.\n\n"

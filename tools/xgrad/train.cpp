@@ -126,7 +126,7 @@ data::Split load_data(const std::string& name) {
   if (!std::filesystem::exists(name)) {
     throw xgrad::FileError("--data " + name + ": no such file or folder (built in: digits)");
   }
-  const data::Dataset all = data::read_csv(name);
+  const data::Dataset all = data::read_csv(name, {.find_header = true});
   return data::stratified_split(all, all.size() / 5);
 }
 

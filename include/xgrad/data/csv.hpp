@@ -8,6 +8,9 @@ struct CsvOptions {
   bool header = false;     ///< the first line holds names
   std::string label = {};  ///< name of the column with the labels (needs a header); else the last
   char separator = ',';
+  /// Find out whether the first line holds names: it does if no cell of it is a number. A column
+  /// named "label" then has the labels.
+  bool find_header = false;
   bool has_labels = true;  ///< else all columns are inputs, and `labels` stays undefined
 };
 
