@@ -25,6 +25,17 @@ TEST_F(WrittenFile, ReplacesWholeAndKeepsPermissionsAndLinks) {
   EXPECT_EQ(files(), 2U);
 }
 
+TEST_F(WrittenFile, ALinkThatLeadsToNothingYetIsFollowed) {
+  fs::create_directory(path("folder"));
+  fs::create_symlink("folder/second", path("first"));
+  fs::create_symlink("page", path("folder/second"));
+  xg::write_file(path("first"), "text");
+  EXPECT_EQ(content(path("folder/page")), "text");
+  EXPECT_TRUE(fs::is_symlink(path("first")));
+  EXPECT_TRUE(fs::is_symlink(path("folder/second")));
+  EXPECT_FALSE(fs::is_symlink(path("folder/page")));
+}
+
 TEST_F(WrittenFile, RefusesDevicesFoldersAndPathsBelowAFile) {
   EXPECT_THROW(xg::write_file("/dev/full", "x"), xg::FileError);
   EXPECT_THROW(xg::write_file(path(""), "x"), xg::FileError);

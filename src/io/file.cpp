@@ -21,7 +21,11 @@ namespace fs = std::filesystem;
 
 AtomicFile::AtomicFile(const char* op, const std::string& path) : op_(op), path_(path) {
   std::error_code failed;
-  target_ = fs::weakly_canonical(path, failed);
+  fs::path followed = path;  // also a link that leads to nothing yet
+  for (int links = 0; links < 40 && fs::is_symlink(fs::symlink_status(followed, failed)); ++links) {
+    followed = followed.parent_path() / fs::read_symlink(followed, failed);
+  }
+  target_ = fs::weakly_canonical(followed, failed);
   if (failed) target_ = path;
   const fs::file_status before = fs::status(target_, failed);
   throw_if<FileError>(fs::exists(before) && !fs::is_regular_file(before), op, ": ", path,

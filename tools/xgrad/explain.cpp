@@ -40,7 +40,10 @@ struct Options {
 
 std::string trimmed(const std::string& text) {
   const std::size_t begin = text.find_first_not_of(" \t\r"), end = text.find_last_not_of(" \t\r");
-  return begin == text.npos ? "" : text.substr(begin, end - begin + 1);
+  if (begin == text.npos) return "";
+  const std::string word = text.substr(begin, end - begin + 1);
+  const bool quoted = word.size() > 1 && word.front() == '"' && word.back() == '"';
+  return quoted ? word.substr(1, word.size() - 2) : word;
 }
 
 std::vector<std::string> split(const std::string& text, char at) {
@@ -87,7 +90,9 @@ Tensor parse(const std::string& source, const std::string& text, char end, xg::D
 Tensor parse_csv(const std::string& path, xg::DType dtype) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw xg::FileError(path + ": no such file, or it cannot be read");
-  return parse(path, std::string(std::istreambuf_iterator<char>(in), {}), '\n', dtype);
+  std::string text(std::istreambuf_iterator<char>(in), {});
+  if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);  // the mark of the byte order
+  return parse(path, text, '\n', dtype);
 }
 
 Tensor from_safetensors(const std::string& path, const std::string& name) {

@@ -9,6 +9,7 @@
 
 #include "op_table.hpp"
 #include "page.hpp"
+#include "train.hpp"
 #include "xgrad/teach/graph.hpp"
 
 namespace tool {
@@ -140,6 +141,7 @@ int run_graph(const GraphOptions& o) {
   if (!o.shape.empty() && o.op.empty()) {
     throw xg::Error("graph: --shape needs an --op whose first input has that shape");
   }
+  check_distinct({{"--svg", o.svg}, {"--html", o.html}});
   xg::manual_seed(o.seed);
   const xg::KeepValues keep;
   const Drawing d = o.op.empty() ? of_net(o) : of_operation(o);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numbers>
 
@@ -99,7 +100,21 @@ void check_writable(const char* what, const std::string& path) {
   if (!std::ofstream(path, std::ios::app)) {
     throw xgrad::FileError(fmt::format("{} file {}", what, path) + ": cannot be written");
   }
-  if (!existed) std::filesystem::remove(path);
+  if (!existed) std::filesystem::remove(std::filesystem::canonical(path));  // not a link to it
+}
+
+void check_distinct(const std::vector<std::pair<const char*, std::string>>& files) {
+  std::map<std::filesystem::path, const char*> seen;
+  for (const auto& [option, path] : files) {
+    if (path.empty()) continue;
+    std::error_code ignored;
+    const auto [there, is_new] = seen.emplace(
+        std::filesystem::weakly_canonical(std::filesystem::absolute(path), ignored), option);
+    if (!is_new) {
+      throw xgrad::Error(
+          fmt::format("{} and {} name the same file, {}", there->second, option, path));
+    }
+  }
 }
 
 bool is_image_data(const std::string& name) {
@@ -294,6 +309,10 @@ TrainResult train(Mlp& net, const data::Split& splits, const TrainOptions& optio
 
 int run_train(const TrainOptions& options) {
   xgrad::set_num_threads(options.threads);
+  check_distinct({{"--data", is_image_data(options.data) ? "" : options.data},
+                  {"--save", options.save},
+                  {"--log", options.log},
+                  {"--report", options.report}});
   const FolderLock lock(options.checkpoint);
   const std::int64_t steps_done = RunFolder::steps_done(options);
   const data::Split splits = load_data(options.data);

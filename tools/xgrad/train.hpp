@@ -39,6 +39,10 @@ xgrad::data::Split load_data(const std::string& name);
 /// is for. Leaves no file behind; an empty path is none.
 void check_writable(const char* what, const std::string& path);
 
+/// Throws Error where two of these options (their names, their files) name the same file, of which
+/// only the last result would be left.
+void check_distinct(const std::vector<std::pair<const char*, std::string>>& files);
+
 struct TrainResult {
   double train_loss = 0;  // over the last epoch
   double train_accuracy = 0;
