@@ -72,11 +72,10 @@ class NpyHeader {
     const auto* known = std::find_if(std::begin(dtypes), std::end(dtypes),
                                      [&](const auto& d) { return d.first == descr; });
     if (known == std::end(dtypes)) {
-      const std::string_view kind = descr.substr(0, 2), type = descr.substr(descr.empty() ? 0 : 1);
-      const std::string_view fits = kind.ends_with('f')
-                                        ? (type == "f2" || type == "f4" ? "<f4" : "<f8")
-                                    : kind.ends_with('i') || kind.ends_with('u') ? "<i8"
-                                                                                 : "";
+      const char kind = descr.size() > 1 ? descr[1] : ' ';
+      std::string_view fits;
+      if (kind == 'i' || kind == 'u') fits = "<i8";
+      if (kind == 'f') fits = descr.ends_with("f2") || descr.ends_with("f4") ? "<f4" : "<f8";
       fail("elements are '", detail::shown(descr), "'; '<f4', '<f8', '<i8' and '|b1' can be read.",
            (fits.empty() ? "" : message(" Save x.astype('", fits, "') instead.")));
     }
