@@ -91,7 +91,8 @@ void csv(Bytes bytes) {
   if (bytes.empty()) return;
   const std::string& path = file.holding(bytes.subspan(1));
   xg::data::CsvOptions options{.header = (bytes[0] & 1) != 0,
-                               .separator = (bytes[0] & 2) != 0 ? ';' : ','};
+                               .separator = (bytes[0] & 2) != 0 ? ';' : ',',
+                               .find_header = (bytes[0] & 8) != 0};
   if (options.header && (bytes[0] & 4) != 0) options.label = "y";
   xg::data::Dataset all;
   if (!reads([&] { all = xg::data::read_csv(path, options); })) return;
