@@ -12,7 +12,8 @@
 ///
 /// Where a derivative is infinite or undefined at a point (sqrt, log, pow, division, norm, std
 /// ...), PyTorch's value stands, except that an upstream gradient of exactly 0 contributes exactly
-/// 0: the branch that `where` did not choose never poisons a gradient.
+/// 0: the branch that `where` did not choose never poisons a gradient. (kl_div by a target of 0 has
+/// its limit, infinite; PyTorch has NaN.)
 
 #include "xgrad/tensor.hpp"
 

@@ -148,7 +148,8 @@ class Tensor {
   /// The same for any shape, from the gradient by this tensor's elements.
   void backward(const Tensor& gradient, bool retain_graph = false) const;
   /// `hook(g)` sees the gradient of this tensor before it goes further down; what it returns, if
-  /// anything, replaces it.
+  /// anything, replaces it. It must not write into g, which others may hold: `g.clone()` is its
+  /// own.
   HookHandle register_hook(detail::Function<Tensor(const Tensor& g)> hook) const;
 
   // ---- in place (never on a temporary; where a gradient is needed only under NoGrad) ------------
@@ -378,9 +379,9 @@ Tensor zeros_like(const Tensor& x, TensorOptions options = {});
 Tensor ones_like(const Tensor& x, TensorOptions options = {});                ///< see zeros_like
 Tensor full_like(const Tensor& x, Scalar value, TensorOptions options = {});  ///< see zeros_like
 Tensor empty_like(const Tensor& x, TensorOptions options = {});  ///< see zeros_like, uninitialised
-/// 0, 1, ... below `end`.
-Tensor arange(Scalar end, TensorOptions options = {});
-/// start, start + step, ... before `end`; int64 when all three are integers.
+Tensor arange(Scalar end, TensorOptions options = {});           ///< 0, 1, ... below `end`
+/// start, start + step, ... before `end`; int64 when all three are integers. Others, and
+/// linspace's, have the bits of PyTorch's AVX2 kernels on one thread.
 Tensor arange(Scalar start, Scalar end, Scalar step = 1, TensorOptions options = {});
 /// `steps` evenly spaced values from start to end, both included.
 Tensor linspace(double start, double end, std::int64_t steps, TensorOptions options = {});
