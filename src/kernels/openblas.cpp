@@ -68,7 +68,10 @@ const char* better_core([[maybe_unused]] const std::string& chosen) {
 /// memory full of NaN: of a size for OpenBLAS's small kernels, and of one for the others.
 template <class T, class Gemm>
 bool multiplies_right(Gemm gemm) {
-  const auto small = [](int i, int range) { return static_cast<T>(i % range - range / 2); };
+  const auto small = [](int i, int range) {
+    const int value = i % range - range / 2;
+    return static_cast<T>(value);
+  };
   const T one = 1, zero = 0;
   for (const auto& [n, m, k] : {std::array{9, 21, 11}, std::array{130, 121, 70}}) {
     const auto vector = [](int size, T value) {

@@ -215,7 +215,8 @@ Explanation explain(Norm norm, const Tensor& x_in, const Tensor& upstream_in,
 
   // ---- backward by hand ----
   const NoGrad no_grad;
-  const auto n = static_cast<double>(v.numel() / variance.numel());
+  const std::int64_t values = v.numel() / variance.numel();
+  const auto n = static_cast<double>(values);
   const Tensor h = g * w;
   Tensor d_center, d_variance, d_std, d_rstd, d_centred = h * rstd;
   if (own) {
